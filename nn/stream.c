@@ -10,22 +10,12 @@
 
 #include <string.h>
 
-/* A push or a finish. */
-typedef struct stream_call {
-  fovea_nn_stream *stream;
-  float *y;
-  int64_t written;
-  fovea_execution execution;
-  fovea_nn_stream_scratch layout;
-  char *scratch;
-} stream_call;
-
-static float *scratch_at(const stream_call *call, size_t begin) {
+static float *scratch_at(const fovea_nn_stream_call *call, size_t begin) {
   return (float *)(void *)(call->scratch + begin);
 }
 
 /* Where the next frame of a layer goes; behind the last layer, its rows come out. */
-static float *place_after(const stream_call *call, int64_t index) {
+static float *place_after(const fovea_nn_stream_call *call, int64_t index) {
   const fovea_nn_stream *s = call->stream;
   if (index + 1 == s->streaming.layers) return call->y ? call->y + call->written * s->dim : NULL;
   const fovea_nn_stream_layer *next = &s->layers[index + 1];
@@ -42,7 +32,7 @@ static fovea_status find_ring(const fovea_nn_stream *s, int64_t index, int64_t e
 
 /* ---- Keys and values ---- */
 
-static fovea_status project(const stream_call *call, const fovea_nn_linear *linear, int64_t count,
+static fovea_status project(const fovea_nn_stream_call *call, const fovea_nn_linear *linear, int64_t count,
                             const float *from, float *to, fovea_error *error) {
   const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
   fovea_nn_linear_rows rows;
@@ -50,7 +40,7 @@ static fovea_status project(const stream_call *call, const fovea_nn_linear *line
   return fovea_nn_linear_run(linear, &rows, &execution, error);
 }
 
-static fovea_status append(const stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+static fovea_status append(const fovea_nn_stream_call *call, int64_t index, int64_t count, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   const fovea_problem *p = &s->problem;
   const fovea_nn_stream_layer *layer = &s->layers[index];
@@ -71,7 +61,7 @@ static fovea_status append(const stream_call *call, int64_t index, int64_t count
 }
 
 /* Takes `count` frames that lie behind those that wait: their keys and values go into the ring. */
-static fovea_status take(const stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+static fovea_status take(const fovea_nn_stream_call *call, int64_t index, int64_t count, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   fovea_nn_stream_layer *layer = &s->layers[index];
   const float *from = layer->rows + layer->waiting * s->dim;
@@ -96,7 +86,7 @@ static fovea_status take(const stream_call *call, int64_t index, int64_t count, 
 /* ---- Rows ---- */
 
 /* Computes the first `count` frames that wait, over the keys that are there. */
-static fovea_status compute(const stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+static fovea_status compute(const fovea_nn_stream_call *call, int64_t index, int64_t count, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   fovea_nn_stream_layer *layer = &s->layers[index];
   const int64_t done = layer->length - layer->waiting;
@@ -126,7 +116,7 @@ static fovea_status compute(const stream_call *call, int64_t index, int64_t coun
 }
 
 /* Computes `count` frames of a layer, and hands them to the next one, or out. */
-static fovea_status advance(stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+static fovea_status advance(fovea_nn_stream_call *call, int64_t index, int64_t count, fovea_error *error) {
   const fovea_status status = compute(call, index, count, error);
   if (status) return status;
   if (index + 1 < call->stream->streaming.layers) return take(call, index + 1, count, error);
@@ -143,7 +133,7 @@ static int64_t ready_of(const fovea_nn_stream *s, int64_t index) {
 
 /* Passes the frames of a layer on, as far as they come. The end of a chunk frees more frames than are computed at
  * once: each part goes through all further layers before the next one, so that no layer has more to keep. */
-static fovea_status pass(stream_call *call, int64_t first, fovea_error *error) {
+static fovea_status pass(fovea_nn_stream_call *call, int64_t first, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   fovea_status status = FOVEA_OK;
   for (int64_t index = first; index >= first && index < s->streaming.layers && !status;) {
@@ -156,7 +146,7 @@ static fovea_status pass(stream_call *call, int64_t first, fovea_error *error) {
 }
 
 /* Computes what waits in a layer that gets no more frames. */
-static fovea_status flush(stream_call *call, int64_t index, fovea_error *error) {
+static fovea_status flush(fovea_nn_stream_call *call, int64_t index, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   const fovea_nn_stream_layer *layer = &s->layers[index];
   fovea_status status = FOVEA_OK;
@@ -175,8 +165,8 @@ static fovea_nn_matrix bytes_of(const char *name, const void *data, size_t size)
   return (fovea_nn_matrix){name, data, FOVEA_F32, data ? 1 : 0, floats, floats};
 }
 
-static fovea_status check_tensors(const stream_call *call, int64_t rows, const float *from, int64_t written,
-                                  fovea_error *error) {
+static fovea_status check_tensors(const fovea_nn_stream_call *call, int64_t rows, const float *from,
+                                  int64_t written, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   const fovea_nn_matrix x = {"x", from, FOVEA_F32, rows, s->dim, s->dim};
   const fovea_nn_matrix y = {"y", call->y, FOVEA_F32, written, s->dim, s->dim};
@@ -196,7 +186,7 @@ static fovea_status check_tensors(const stream_call *call, int64_t rows, const f
 }
 
 /* Checks a call; nothing has changed if it is refused. */
-static fovea_status check_call(stream_call *call, const fovea_execution *execution, fovea_error *error) {
+static fovea_status check_call(fovea_nn_stream_call *call, const fovea_execution *execution, fovea_error *error) {
   fovea_nn_stream *s = call->stream;
   const fovea_execution *e = &call->execution;
   if (!s) return fovea_fail(error, FOVEA_ERROR_NULL, "stream is NULL");
@@ -216,7 +206,7 @@ static int64_t rows_out(const fovea_nn_stream *s, int64_t frames) {
   return frames;
 }
 
-static fovea_status push_chunks(stream_call *call, int64_t rows, const float *x, fovea_error *error) {
+static fovea_status push_chunks(fovea_nn_stream_call *call, int64_t rows, const float *x, fovea_error *error) {
   fovea_nn_stream_layer *first = &call->stream->layers[0];
   const int64_t dim = call->stream->dim, chunk = call->stream->streaming.chunk;
   fovea_status status = FOVEA_OK;
@@ -231,53 +221,71 @@ static fovea_status push_chunks(stream_call *call, int64_t rows, const float *x,
   return status;
 }
 
-/* Runs a call that was checked, with scratch: a push of `rows` frames, or, if x is NULL, a finish. */
-static fovea_status run(stream_call *call, int64_t rows, const float *x, int64_t *written, fovea_error *error) {
-  fovea_nn_stream *s = call->stream;
-  void *allocated;
-  fovea_status status = fovea_nn_obtain(&call->layout.all, &call->execution, &s->problem.allocator, &call->scratch,
-                                        &allocated, error);
+int64_t fovea_nn_stream_y_rows(const fovea_nn_stream *stream, int64_t rows, int ends) {
+  const int64_t length = stream->layers[0].length, now = length + rows;
+  return (ends ? now : rows_out(stream, now)) - rows_out(stream, length);
+}
+
+fovea_status fovea_nn_stream_check(fovea_nn_stream_call *call, const fovea_execution *execution,
+                                   fovea_error *error) {
+  const fovea_bounded count = {"rows", call->rows, 0, FOVEA_LENGTH_LIMIT};
+  fovea_status status = check_call(call, execution, error);
+  if (!status) status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  if (x) {
-    status = push_chunks(call, rows, x, error);
-  } else {
-    for (int64_t i = 0; i < s->streaming.layers && !status; i++) status = flush(call, i, error);
+  const fovea_nn_stream *s = call->stream;
+  const int64_t length = s->layers[0].length, now = length + call->rows;
+  if (now > s->most) {
+    return fovea_fail(error, FOVEA_ERROR_POSITION, "the utterance has %d frames and gets %d more; %d is the limit",
+                      length, call->rows, s->most);
   }
-  fovea_release(&s->problem.allocator, allocated);
-  if (status) s->broken = 1;
-  if (!status) *written = call->written;
+  call->y_rows = fovea_nn_stream_y_rows(s, call->rows, call->ends);
+  return check_tensors(call, call->rows, call->x, call->y_rows, error);
+}
+
+fovea_status fovea_nn_stream_compute(fovea_nn_stream_call *call, fovea_error *error) {
+  fovea_nn_stream *s = call->stream;
+  fovea_status status = push_chunks(call, call->rows, call->x, error);
+  for (int64_t i = 0; i < s->streaming.layers && call->ends && !status; i++) status = flush(call, i, error);
+  if (status) {
+    s->broken = 1;
+    call->written = 0;
+  } else if (call->ends) {
+    fovea_nn_stream_reset(s);
+  }
+  return status;
+}
+
+/* Checks and runs a call of one stream. */
+static fovea_status run(fovea_nn_stream_call *call, int64_t *written, const fovea_execution *execution,
+                        fovea_error *error) {
+  void *allocated;
+  if (!written) return fovea_fail(error, FOVEA_ERROR_NULL, "written is NULL");
+  *written = 0;
+  fovea_status status = fovea_nn_stream_check(call, execution, error);
+  if (status) return status;
+  if (call->rows == 0 && call->y_rows == 0) {
+    if (call->ends) fovea_nn_stream_reset(call->stream);
+    return FOVEA_OK;
+  }
+  const fovea_allocator *allocator = &call->stream->problem.allocator;
+  status = fovea_nn_obtain(&call->layout.all, &call->execution, allocator, &call->scratch, &allocated, error);
+  if (status) return status;
+  status = fovea_nn_stream_compute(call, error);
+  fovea_release(allocator, allocated);
+  *written = call->written;
   return status;
 }
 
 fovea_status fovea_nn_stream_push(fovea_nn_stream *stream, int64_t rows, const float *x, float *y, int64_t *written,
                                   const fovea_execution *execution, fovea_error *error) {
-  stream_call call = {.stream = stream, .y = y};
-  const fovea_bounded count = {"rows", rows, 0, FOVEA_LENGTH_LIMIT};
-  if (!written) return fovea_fail(error, FOVEA_ERROR_NULL, "written is NULL");
-  *written = 0;
-  fovea_status status = check_call(&call, execution, error);
-  if (!status) status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
-  if (status) return status;
-  const int64_t length = stream->layers[0].length;
-  if (length + rows > stream->most) {
-    return fovea_fail(error, FOVEA_ERROR_POSITION, "the utterance has %d frames and gets %d more; %d is the limit",
-                      length, rows, stream->most);
-  }
-  status = check_tensors(&call, rows, x, rows_out(stream, length + rows) - rows_out(stream, length), error);
-  if (status || rows == 0) return status;
-  return run(&call, rows, x, written, error);
+  fovea_nn_stream_call call = {.stream = stream, .rows = rows, .x = x, .y = y};
+  return run(&call, written, execution, error);
 }
 
 fovea_status fovea_nn_stream_finish(fovea_nn_stream *stream, float *y, int64_t *written,
                                     const fovea_execution *execution, fovea_error *error) {
-  stream_call call = {.stream = stream, .y = y};
-  if (!written) return fovea_fail(error, FOVEA_ERROR_NULL, "written is NULL");
-  *written = 0;
-  fovea_status status = check_call(&call, execution, error);
-  if (!status) status = check_tensors(&call, 0, NULL, fovea_nn_stream_pending(stream), error);
-  if (!status && fovea_nn_stream_pending(stream) > 0) status = run(&call, 0, NULL, written, error);
-  if (!status) fovea_nn_stream_reset(stream);
-  return status;
+  fovea_nn_stream_call call = {.stream = stream, .y = y, .ends = 1};
+  return run(&call, written, execution, error);
 }
 
 void fovea_nn_stream_reset(fovea_nn_stream *stream) {
@@ -294,9 +302,8 @@ int64_t fovea_nn_stream_pending(const fovea_nn_stream *stream) {
 
 int64_t fovea_nn_stream_rows(const fovea_nn_stream *stream, int64_t rows) {
   if (!stream || rows < 0) return 0;
-  const int64_t length = stream->layers[0].length;
-  if (rows > stream->most - length) return 0;
-  return rows_out(stream, length + rows) - rows_out(stream, length);
+  if (rows > stream->most - stream->layers[0].length) return 0;
+  return fovea_nn_stream_y_rows(stream, rows, 0);
 }
 
 size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int workers) {

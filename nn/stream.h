@@ -59,6 +59,30 @@ typedef struct fovea_nn_stream_scratch {
   fovea_nn_scratch all;
 } fovea_nn_stream_scratch;
 
+/* A push, or with `ends` the end of the utterance after it. */
+typedef struct fovea_nn_stream_call {
+  fovea_nn_stream *stream;
+  int64_t rows; /* new frames */
+  const float *x;
+  float *y;
+  int ends;
+  int64_t y_rows; /* that the call writes, and that are written so far */
+  int64_t written;
+  fovea_execution execution;
+  fovea_nn_stream_scratch layout;
+  char *scratch;
+  fovea_status status; /* of a call beside others */
+} fovea_nn_stream_call;
+
+/* The rows that a call writes. */
+int64_t fovea_nn_stream_y_rows(const fovea_nn_stream *stream, int64_t rows, int ends);
+
+/* Checks a call whose first five fields are set, and sets what it needs; nothing has changed if it is refused. */
+fovea_status fovea_nn_stream_check(fovea_nn_stream_call *call, const fovea_execution *execution,
+                                   fovea_error *error);
+/* Computes a call that was checked, with its scratch. A stream whose call fails must be reset. */
+fovea_status fovea_nn_stream_compute(fovea_nn_stream_call *call, fovea_error *error);
+
 fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea_nn_stream_scratch *layout,
                                      fovea_error *error);
 

@@ -768,6 +768,25 @@ FOVEA_NN_API fovea_status fovea_nn_stream_push(fovea_nn_stream *stream, int64_t 
 FOVEA_NN_API fovea_status fovea_nn_stream_finish(fovea_nn_stream *stream, float *y, int64_t *written,
                                                  const fovea_execution *execution, fovea_error *error);
 
+/* Takes frames of several utterances at once, each in a stream of its own: the next rows[i] frames x[i] of
+ * streams[i], whose rows go to y[i], and their number to written[i], as a push does; where ends[i] is 1 (NULL: none
+ * is), the utterance ends with these frames, as by fovea_nn_stream_finish(). Streams may differ in everything, and
+ * begin and end when they like. Each has the bits of calls of its own. They are shared by workers, one stream each,
+ * so that `count` streams of one frame keep as many workers busy, which one stream does not.
+ *
+ * What a stream writes is apart from all that the others use, but for layers that they share, and no stream is
+ * given twice. If a call is refused, no stream has changed. If one fails while it computes, the others have their
+ * rows, its written[i] is 0, and it must be reset. Scratch is fovea_nn_streams_scratch_size() bytes, from
+ * `execution` or else allocated by the allocator of the first stream's problem. */
+FOVEA_NN_API fovea_status fovea_nn_streams_push(fovea_nn_stream *const *streams, int64_t count, const int64_t *rows,
+                                                const float *const *x, float *const *y, const int *ends,
+                                                int64_t *written, const fovea_execution *execution,
+                                                fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 without streams. It uses the
+ * streams, so no other call may use them at the same time. */
+FOVEA_NN_API size_t fovea_nn_streams_scratch_size(fovea_nn_stream *const *streams, int64_t count, int workers);
+
 /* Drops the utterance: the next frame begins a new one. NULL is allowed. */
 FOVEA_NN_API void fovea_nn_stream_reset(fovea_nn_stream *stream);
 
