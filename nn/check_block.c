@@ -18,7 +18,8 @@ static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, f
 
 static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
   const fovea_status status = fovea_nn_check_norm(name, norm, error);
-  return status ? status : check_dim("dim of a norm", norm->dim, dim, error);
+  if (status || norm->dim == dim) return status;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "dim of %s is %d; the layer has %d", name, norm->dim, dim);
 }
 
 static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,
@@ -43,13 +44,26 @@ static fovea_status check_attending(const char *name, const fovea_nn_attending *
   }
   const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &t, error);
   if (status) return status;
-  if (!t.x && !t.y && !t.residual && t.x_type == FOVEA_F32 && t.y_type == FOVEA_F32 &&
-      t.residual_type == FOVEA_F32 && t.x_stride == FOVEA_CONTIGUOUS && t.y_stride == FOVEA_CONTIGUOUS &&
-      t.residual_stride == FOVEA_CONTIGUOUS) {
-    return FOVEA_OK;
+  const struct {
+    const char *field;
+    int set;
+  } fields[] = {{"x", t.x != NULL},
+                {"y", t.y != NULL},
+                {"residual", t.residual != NULL},
+                {"x_type", t.x_type != FOVEA_F32},
+                {"y_type", t.y_type != FOVEA_F32},
+                {"residual_type", t.residual_type != FOVEA_F32},
+                {"x_stride", t.x_stride != FOVEA_CONTIGUOUS},
+                {"y_stride", t.y_stride != FOVEA_CONTIGUOUS},
+                {"residual_stride", t.residual_stride != FOVEA_CONTIGUOUS}};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    if (!fields[i].set) continue;
+    return fovea_fail(
+        error, FOVEA_ERROR_UNUSED,
+        "%s of the tensors of %s is set and would not be used: a layer has its rows from its own call",
+        fields[i].field, name);
   }
-  return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "x, y or residual of %s, or a type or stride of these, is set and would not be used", name);
+  return FOVEA_OK;
 }
 
 static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_error *error) {

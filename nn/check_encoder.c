@@ -87,7 +87,8 @@ static fovea_status check_parts(fovea_nn_encoder_call *call, fovea_error *error)
   for (int i = 0; i < 2 && !status; i++) {
     if (!norms[i]) continue;
     status = fovea_nn_check_norm(i == 0 ? "embedding_norm" : "final_norm", norms[i], error);
-    if (!status) status = check_dim("dim of a norm", norms[i]->dim, call->dim, error);
+    if (!status)
+      status = check_dim(i == 0 ? "dim of embedding_norm" : "dim of final_norm", norms[i]->dim, call->dim, error);
   }
   if (!status) status = check_inputs(call, error);
   if (status || call->rows.x) return status;

@@ -71,9 +71,15 @@ void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size, const 
 
 fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error) {
   if (given >= first && given <= known) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                    "struct_size of %s is %u; this library knows %u to %u: call its initialiser", name,
-                    (uint64_t)given, (uint64_t)first, (uint64_t)known);
+  if (given < first) {
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "struct_size of %s is %u, less than %u: call its initialiser",
+                      name, (uint64_t)given, (uint64_t)first);
+  }
+  return fovea_fail(
+      error, FOVEA_ERROR_STRUCT_SIZE,
+      "struct_size of %s is %u, more than this library's %u: the program was compiled for a newer one, "
+      "or the struct was not initialised: call its initialiser",
+      name, (uint64_t)given, (uint64_t)known);
 }
 
 fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_error *error) {

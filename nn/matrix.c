@@ -16,6 +16,11 @@ fovea_status fovea_nn_check_matrix(const fovea_nn_matrix *matrix, int is_output,
   const fovea_shape shape =
       fovea_make_shape(matrix->name, 1, 1, matrix->rows, matrix->dim, strides, fovea_type_bits(matrix->type));
   fovea_reach reach;
+  /* The field is a stride of rows, not strides of axes. */
+  if (is_output && matrix->rows > 1 && matrix->stride > -matrix->dim && matrix->stride < matrix->dim) {
+    return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s_stride is %d; rows of %d numbers share memory", matrix->name,
+                      matrix->stride, matrix->dim);
+  }
   status = fovea_validate_strides(&shape, is_output, &reach, error);
   return status ? status : fovea_validate_pointer(&reach, matrix->data, error);
 }

@@ -16,8 +16,10 @@ stage_format() {
 }
 
 stage_header() {
-  local compiler header options=(-Wall -Wextra -Werror -pedantic-errors -fsyntax-only -Iinclude)
+  local compiler header options
   for compiler in "${header_compilers[@]}"; do
+    options=(-Wall -Wextra -Werror -pedantic-errors -fsyntax-only -Iinclude)
+    if [[ $compiler == *++* ]]; then options+=(-Wzero-as-null-pointer-constant); fi
     $compiler "${options[@]}" tests/header.c
     for header in include/fovea/*.h; do # each by itself
       $compiler "${options[@]}" - <<<"#include <fovea/${header##*/}>"

@@ -170,7 +170,7 @@ static void test_append_arguments(void **state) {
   APPEND_REFUSED(rows->k = NULL, FOVEA_ERROR_NULL, "k is NULL");
   APPEND_REFUSED(rows->v = NULL, FOVEA_ERROR_NULL, "v is NULL");
   APPEND_REFUSED(rows->sequences = NULL, FOVEA_ERROR_NULL, "sequences");
-  APPEND_REFUSED(rows->k = (const char *)k + 1, FOVEA_ERROR_ALIGNMENT, "k is at");
+  APPEND_REFUSED(rows->k = (const char *)k + 1, FOVEA_ERROR_ALIGNMENT, "k is ");
   APPEND_REFUSED(rows->v_strides.row = INT64_MAX / 2, FOVEA_ERROR_STRIDE, "v_strides");
   APPEND_REFUSED(rows->isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
   APPEND_REFUSED(call.rotary.dims = QK_DIM + 2, FOVEA_ERROR_ROTARY, "dims");

@@ -77,7 +77,12 @@ static void test_null_where_empty(void **state) {
 static void test_struct_sizes(void **state) {
   (void)state;
   REFUSED(call.problem.struct_size = 0, FOVEA_ERROR_STRUCT_SIZE, "problem", "0");
-  REFUSED(call.problem.struct_size += 8, FOVEA_ERROR_STRUCT_SIZE, "problem");
+  REFUSED(call.problem.struct_size += 8, FOVEA_ERROR_STRUCT_SIZE, "problem", "newer one",
+          "not initialised: call fovea_problem_init()");
+  REFUSED(memset(&call.problem, 0xaa, sizeof call.problem), FOVEA_ERROR_STRUCT_SIZE, "12297829382473034410",
+          "not initialised: call fovea_problem_init()");
+  REFUSED(call.tensors.q = (const char *)call.tensors.q + 1, FOVEA_ERROR_ALIGNMENT,
+          "q is 1 bytes off an address that is a multiple of 4");
   char most[32];
   snprintf(most, sizeof most, "is %llu, more", (unsigned long long)SIZE_MAX);
   REFUSED(call.problem.struct_size = SIZE_MAX, FOVEA_ERROR_STRUCT_SIZE, "problem", most);
@@ -296,6 +301,13 @@ static void test_memory_of_runs(void **state) {
   assert_int_equal(BIND(scratch.data, size), FOVEA_ERROR_OVERLAP);
   assert_says(&error, FOVEA_ERROR_OVERLAP, within);
   assert_int_equal(fovea_run_task(NULL, 0, 0, 0, NULL), FOVEA_ERROR_NULL);
+  fovea_counts counts;
+  static const char *const unbound[] = {"run is not bound: call fovea_run_bind()", NULL};
+  memset(memory.data, 0, size);
+  fovea_run *zeroed = (fovea_run *)(void *)memory.data;
+  assert_int_equal(fovea_run_task(zeroed, 0, 0, 0, &error), FOVEA_ERROR_TASK);
+  assert_says(&error, FOVEA_ERROR_TASK, unbound);
+  assert_int_equal(fovea_run_counts(zeroed, &counts), FOVEA_ERROR_TASK);
   assert_int_equal(fovea_run_size(NULL), 0);
 #undef BIND
   assert_true(tensor_is_untouched(&trial.o));

@@ -156,6 +156,7 @@ static struct made run_state(const struct trial *trial, int64_t begin, int64_t e
   problem.keys_begin = begin;
   problem.keys_end = end;
   tensors.o = tensors.lse = NULL;
+  tensors.sinks = NULL;
   tensors.state = &made.state;
   if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
   return made;

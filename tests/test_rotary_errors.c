@@ -243,8 +243,8 @@ static void test_memory(void **state) {
   ROTATION_REFUSED(rotary->frequencies = (const double *)(void *)at, FOVEA_ERROR_OVERLAP, "frequencies");
   TABLE_REFUSED(rotary->cosines = at, FOVEA_ERROR_OVERLAP, "cosines");
   TABLE_REFUSED(rotary->sines = at + COUNT - 1, FOVEA_ERROR_OVERLAP, "sines");
-  ROTATION_REFUSED(rotation->to = (char *)at + 2, FOVEA_ERROR_ALIGNMENT, "to is at");
-  ROTATION_REFUSED(rotation->from = (const char *)from + 1, FOVEA_ERROR_ALIGNMENT, "from is at");
+  ROTATION_REFUSED(rotation->to = (char *)at + 2, FOVEA_ERROR_ALIGNMENT, "to is ");
+  ROTATION_REFUSED(rotation->from = (const char *)from + 1, FOVEA_ERROR_ALIGNMENT, "from is ");
   /* Integers of 64 bits are aligned as the system's compilers align them, on i386 to 32 bits. */
   const float *const odd = from + 1 - (uintptr_t)from / 4 % 2;
   const void *const unaligned = (const char *)odd + 2;

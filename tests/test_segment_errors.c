@@ -97,8 +97,12 @@ static void test_sequences(void **state) {
   NOT_ATTENDED(sequences[1].count = 1, FOVEA_ERROR_SEGMENTS, "sequences[1] holds positions 0 to 18", "5 to 19");
   NOT_ATTENDED(segments[0][0].k_layout = (fovea_key_layout)2, FOVEA_ERROR_TYPE,
                "sequences[0].segments[0].k_layout is 2");
-  NOT_ATTENDED(segments[1][1].k = (char *)k[1] + 2, FOVEA_ERROR_ALIGNMENT, "sequences[1].segments[1].k",
-               "multiple of 4");
+  NOT_ATTENDED(segments[1][1].k = (char *)k[1] + 2, FOVEA_ERROR_ALIGNMENT,
+               "sequences[1].segments[1].k is 2 bytes off an address that is a multiple of 4");
+  NOT_ATTENDED(begins[1] = 0; segments[1][0].first = 4;
+               segments[1][0].rows = KEYS - 5, FOVEA_ERROR_SEGMENTS,
+               "sequences[1] holds positions 4 to 19; positions 0 to 19 are wanted",
+               "set kv_begins[1] of the problem to 4");
   NOT_ATTENDED(segments[0][1].v = NULL, FOVEA_ERROR_NULL, "sequences[0].segments[1].v is NULL");
   NOT_ATTENDED(segments[1][0].v = o, FOVEA_ERROR_OVERLAP, "o shares memory with v");
   NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_OVERLAP, "shares memory with k");
@@ -158,6 +162,32 @@ static void test_any_stride_of_one_row(void **state) {
   assert_memory_equal(o, expected, sizeof o);
 }
 
+/* The initialiser makes the segment that its fields say, of any size that a version has had. */
+static void test_initialiser(void **state) {
+  (void)state;
+  const fovea_segment wanted = {.first = 3,
+                                .rows = 7,
+                                .k = k,
+                                .v = v,
+                                .k_head = 7 * 5,
+                                .k_row = 5,
+                                .v_head = 7 * 4,
+                                .v_row = 4,
+                                .k_type = FOVEA_BF16,
+                                .v_type = FOVEA_BF16};
+  fovea_segment made;
+  memset(&made, 0x77, sizeof made);
+  fovea_segment_init(&made, 3, 7, 5, 4, FOVEA_BF16, k, v);
+  assert_memory_equal(&made, &wanted, sizeof made);
+  unsigned char earlier[sizeof made];
+  const size_t size = offsetof(fovea_segment, layers);
+  memset(earlier, 0x77, sizeof earlier);
+  fovea_segment_init_sized((fovea_segment *)(void *)memcpy(&made, earlier, sizeof made), size, 3, 7, 5, 4,
+                           FOVEA_BF16, k, v);
+  assert_memory_equal(&made, &wanted, size);
+  assert_memory_equal((char *)&made + size, earlier + size, sizeof made - size);
+}
+
 /* If an entry wants no key, its segments may be missing. */
 static void test_segments_that_are_not_wanted(void **state) {
   (void)state;
@@ -186,6 +216,7 @@ int main(void) {
       cmocka_unit_test(test_keys_that_are_not_seen),
       cmocka_unit_test(test_any_stride_of_one_row),
       cmocka_unit_test(test_segments_that_are_not_wanted),
+      cmocka_unit_test(test_initialiser),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

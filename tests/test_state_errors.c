@@ -73,7 +73,9 @@ static void test_runs(void **state) {
   RUN_REFUSED(run_state.strides.batch = 0, FOVEA_ERROR_STRIDE, "state_strides.batch", "0");
   RUN_REFUSED(run_state.strides.head = INT64_MAX, FOVEA_ERROR_STRIDE, "state_strides");
   RUN_REFUSED(call.tensors.q = right_numbers + 8, FOVEA_ERROR_OVERLAP, "state", "q");
-  RUN_REFUSED(call.tensors.sinks = right_numbers, FOVEA_ERROR_OVERLAP, "state", "sinks");
+  /* A state has no sink, so the numbers are not asked for, nor may they be set. */
+  RUN_REFUSED(call.tensors.sinks = trial.lse.data, FOVEA_ERROR_UNUSED, "sinks is not NULL and would not be used",
+              "the result is a state", "fovea_state_finish() takes them");
 }
 
 /* Keys before the range are not read, so a state may lie there. At the range's first key it may not. */
@@ -212,6 +214,7 @@ static void assert_output_refused(struct output_call *call, int finishing, fovea
   fovea_error error;
   memset(&error, 'x', sizeof error);
   if (call->tensors.state == NULL) call->tensors.state = &call->state;
+  if (!finishing && call->tensors.sinks == sinks) call->tensors.sinks = NULL;
   memset(o, 0x3a, sizeof o);
   memset(lse, 0x3a, sizeof lse);
   memset(right_numbers, 0x3a, sizeof right_numbers);
@@ -236,7 +239,9 @@ static void test_outputs(void **state) {
   (void)state;
   struct output_call good = good_output();
   good.tensors.state = &good.state;
+  good.tensors.sinks = NULL;
   assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
+  good.tensors.sinks = sinks;
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_state_finish(NULL, &good.tensors, NULL, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_state_finish(&good.problem, NULL, NULL, NULL), FOVEA_ERROR_NULL);
@@ -252,6 +257,8 @@ static void test_outputs(void **state) {
     OUTPUT_REFUSED(finishing, call.problem.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
   }
   OUTPUT_REFUSED(0, call.tensors.lse = NULL, FOVEA_ERROR_NULL, "lse is NULL");
+  OUTPUT_REFUSED(0, call.tensors.sinks = &sinks[1], FOVEA_ERROR_UNUSED, "sinks is not NULL",
+                 "the result is a state");
   OUTPUT_REFUSED(0, call.state.strides.row = 0, FOVEA_ERROR_STRIDE, "state_strides.row");
   OUTPUT_REFUSED(1, call.tensors.sinks = NULL, FOVEA_ERROR_NULL, "sinks is NULL");
   OUTPUT_REFUSED(1, call.tensors.lse = o, FOVEA_ERROR_OVERLAP, "lse", "o");
@@ -273,7 +280,9 @@ static void test_arrays_that_are_gone(void **state) {
       call.problem.cu_seqlens_q = gone;
       fovea_state_init(&call.state, 1, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
     }
+    call.tensors.sinks = NULL;
     assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
+    call.tensors.sinks = sinks;
     assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
     call.state.batch = 3;
     assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_ERROR_STATE);

@@ -55,6 +55,7 @@ static struct made run_range(const struct trial *trial, const char *isa, int thr
   problem.to_state = 1;
   problem.o_strides = problem.lse_strides = (fovea_strides){INT64_MAX, INT64_MAX, INT64_MAX}; /* not used */
   tensors.o = tensors.lse = NULL;
+  tensors.sinks = NULL;
   tensors.state = &made.state;
   expect_ok(fovea_attend(&problem, &tensors, &execution, &error), &error, &problem);
   return made;

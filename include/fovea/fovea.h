@@ -582,7 +582,8 @@ typedef struct fovea_code_scales {
 /* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
  * layers of a model that lie at equal distances. Strides count elements and may be negative; the last axis is
  * contiguous. Attention only reads segments; fovea_append() writes to them. Later versions add fields at the end
- * only, and their default is 0: fill a segment with designated initialisers, or clear it first. */
+ * only, and their default is 0: fill a segment with fovea_segment_init() or designated initialisers, or clear it
+ * first. */
 typedef struct fovea_segment {
   int64_t first, rows;
   void *k, *v;               /* kv head 0 of position `first`; with panels: the panel that begins there */
@@ -604,6 +605,17 @@ typedef struct fovea_segment {
    * what each call names. */
   int64_t kv_heads, qk_dim, v_dim;
 } fovea_segment;
+
+/* Sets these fields for contiguous keys (kv_heads, rows, qk_dim) and values (kv_heads, rows, v_dim) of one type,
+ * and the others to 0. Callers in C use fovea_segment_init(). */
+FOVEA_API void fovea_segment_init_sized(fovea_segment *segment, size_t segment_size, int64_t first, int64_t rows,
+                                        int64_t qk_dim, int64_t v_dim, fovea_type type, void *k, void *v);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_segment_init(fovea_segment *segment, int64_t first, int64_t rows, int64_t qk_dim,
+                                      int64_t v_dim, fovea_type type, void *k, void *v) {
+  fovea_segment_init_sized(segment, sizeof *segment, first, rows, qk_dim, v_dim, type, k, v);
+}
 
 /* The segments of one batch entry, in ascending order of positions, without gaps or overlaps. They hold every
  * position from the entry's kv_begin to its kv length - 1, and may hold more. Sequences may share segments.
@@ -686,7 +698,8 @@ typedef struct fovea_tensors {
                  keys seen and the sink */
 
   const void *mask;   /* needed with a mask_type, else NULL */
-  const float *sinks; /* `heads` numbers; needed with FOVEA_SINK_PER_HEAD, else NULL */
+  const float *sinks; /* `heads` numbers; needed with FOVEA_SINK_PER_HEAD, else NULL. With to_state NULL: a state
+                         has no sink, and fovea_state_finish() takes them */
 
   /* One per batch entry; needed with `segmented`, else NULL. k and v are then NULL. */
   const fovea_sequence *sequences;
@@ -808,8 +821,9 @@ FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fo
 /* The reverse: writes tensors->state from O and LSE (natural logarithms) over its range of keys, which may come
  * from any library, with the problem's types and strides. A row whose LSE is -Inf has seen no key, whatever its O
  * is, and so has one whose LSE is +Inf, which FlashAttention-2 writes for such rows (Fovea never does). The state
- * is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Only for the softmax, since other
- * normalisers have no LSE. Runs as row-wise calls do (fovea_execution). */
+ * has no sink: O and LSE are those without one, and tensors->sinks is NULL. It is as exact as these numbers: an LSE
+ * of 10 in f32 gives weights to 1e-6. Only for the softmax, since other normalisers have no LSE. Runs as row-wise
+ * calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
                                                const fovea_execution *execution, fovea_error *error);
 
@@ -890,11 +904,10 @@ typedef struct fovea_counts {
   int64_t pairs_computed;
 } fovea_counts;
 
-/* Counts the pairs of a run exactly: it reads the mask tensor, and counts panels and small pages as they are computed.
- * It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all blocks
- * and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Keys that only
- * position terms hide count as seen. Errors:
- * FOVEA_ERROR_NULL. */
+/* Counts the pairs of a run exactly: it reads the mask tensor, and counts panels and small pages as they are
+ * computed. It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all
+ * blocks and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Keys
+ * that only position terms hide count as seen. Errors: FOVEA_ERROR_NULL; FOVEA_ERROR_TASK: the run is not bound. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
 /* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask and no pattern: a plan

@@ -74,7 +74,12 @@ typedef struct fovea_rule {
 
 /* Returns a rule of that kind with all fields 0. */
 static inline fovea_rule fovea_rule_of(fovea_rule_kind kind) {
-  fovea_rule rule = {kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {{0, 0, 0, 0}}};
+#ifdef __cplusplus
+  fovea_rule rule = {}; /* a 0 or NULL for a pointer is a warning there, -Wzero-as-null-pointer-constant */
+#else
+  fovea_rule rule = {0};
+#endif
+  rule.kind = kind;
   return rule;
 }
 
@@ -188,7 +193,10 @@ static inline fovea_rule fovea_rule_edges(int64_t first, int64_t rows, const int
 
 /* The same with lists of one length: row first + i sees keys[i * length] to keys[i * length + length - 1]. */
 static inline fovea_rule fovea_rule_lists(int64_t first, int64_t rows, int64_t length, const int64_t *keys) {
-  fovea_rule rule = fovea_rule_edges(first, rows, 0, keys);
+  fovea_rule rule = fovea_rule_of(FOVEA_RULE_EDGES);
+  rule.begin = first;
+  rule.count = rows;
+  rule.numbers = keys;
   rule.step = length;
   return rule;
 }

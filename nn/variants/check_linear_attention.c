@@ -169,6 +169,11 @@ static fovea_status check_lengths(fovea_nn_linear_attention_call *call, fovea_er
         error, FOVEA_ERROR_LENGTHS,
         "cu_seqlens is given together with token_lens, the lengths for padding; one of them must be NULL");
   }
+  const fovea_reach lens = {"token_lens", 0, 1, _Alignof(int64_t)},
+                    packed = {"cu_seqlens", 0, 1, _Alignof(int32_t)};
+  fovea_status status = t->token_lens ? fovea_validate_pointer(&lens, t->token_lens, error) : FOVEA_OK;
+  if (!status && t->cu_seqlens) status = fovea_validate_pointer(&packed, t->cu_seqlens, error);
+  if (status) return status;
   for (int64_t b = 0; t->token_lens && b < t->batch; b++) {
     if (t->token_lens[b] >= 0 && t->token_lens[b] <= t->tokens) continue;
     return fovea_fail(error, FOVEA_ERROR_LENGTHS, "token_lens[%d] is %d; it must be from 0 to %d", b,

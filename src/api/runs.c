@@ -37,6 +37,7 @@ fovea_status fovea_run_bind(const fovea_plan *plan, const fovea_tensors *tensors
 
 fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int worker, fovea_error *error) {
   if (!run) return fovea_fail(error, FOVEA_ERROR_NULL, "run is NULL");
+  if (!run->plan) return fovea_fail(error, FOVEA_ERROR_TASK, "run is not bound: call fovea_run_bind()");
   if (phase < 0 || phase >= run->job.phase_count) {
     return fovea_fail(error, FOVEA_ERROR_TASK, "phase is %d; the plan has phases 0 to %d", (int64_t)phase,
                       (int64_t)run->job.phase_count - 1);
@@ -55,6 +56,7 @@ fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int w
 
 fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts) {
   if (!run || !counts) return FOVEA_ERROR_NULL;
+  if (!run->plan) return FOVEA_ERROR_TASK; /* it is not bound */
   fovea_count_run(run, counts);
   return FOVEA_OK;
 }

@@ -238,9 +238,11 @@ void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batc
 
 static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
   if (size > now) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "%s.struct_size is %u, more than this library's %u; the program was compiled for a newer one",
-                      name, (uint64_t)size, (uint64_t)now);
+    return fovea_fail(
+        error, FOVEA_ERROR_STRUCT_SIZE,
+        "%s.struct_size is %u, more than this library's %u: the program was compiled for a newer one, or "
+        "the struct was not initialised: call fovea_%s_init()",
+        name, (uint64_t)size, (uint64_t)now, name);
   }
   if (size < first) {
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "%s.struct_size is %u, less than %u; call fovea_%s_init()",

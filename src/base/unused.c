@@ -115,8 +115,12 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   return status ? status : refuse_unused_normaliser(p, error);
 }
 
-fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors,
+fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors, int to_state,
                                        fovea_error *error) {
+  const fovea_status status =
+      refuse_pointer(to_state, "sinks", tensors->sinks,
+                     "the result is a state, which has no sink: fovea_state_finish() takes them", error);
+  if (status) return status;
   return refuse_pointer(problem->sink != FOVEA_SINK_PER_HEAD, "sinks", tensors->sinks,
                         "sink of the problem is not FOVEA_SINK_PER_HEAD", error);
 }
@@ -186,7 +190,7 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
     status = refuse_pointer(!problem->top_k, "top_keys", tensors->top_keys, "top_k of the problem is 0", error);
   if (!status)
     status = refuse_pointer(!problem->top_k, "top_scores", tensors->top_scores, "top_k of the problem is 0", error);
-  return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
+  return status ? status : fovea_refuse_unused_sinks(problem, tensors, problem->to_state, error);
 }
 
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error) {

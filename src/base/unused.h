@@ -6,7 +6,8 @@
 #include <fovea/fovea.h>
 
 fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error);
-fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors,
+/* `to_state`: the call writes a state, whatever the problem says. */
+fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors, int to_state,
                                        fovea_error *error);
 fovea_status fovea_refuse_unused_lse(const fovea_problem *problem, const fovea_tensors *tensors,
                                      fovea_error *error);

@@ -57,9 +57,9 @@ fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointe
   if (reach->begin == reach->end) return FOVEA_OK;
   if (!pointer) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", reach->name);
   if ((uintptr_t)pointer % (uintptr_t)reach->alignment != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
-                      "%s is at an address that ends in %d; it must be a multiple of %d", reach->name,
-                      (int64_t)((uintptr_t)pointer % 64), (int64_t)reach->alignment);
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s is %d bytes off an address that is a multiple of %d",
+                      reach->name, (int64_t)((uintptr_t)pointer % (uintptr_t)reach->alignment),
+                      (int64_t)reach->alignment);
   }
   return FOVEA_OK;
 }

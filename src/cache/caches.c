@@ -7,6 +7,22 @@
 
 #include <string.h>
 
+void fovea_segment_init_sized(fovea_segment *segment, size_t segment_size, int64_t first, int64_t rows,
+                              int64_t qk_dim, int64_t v_dim, fovea_type type, void *k, void *v) {
+  /* Sizes that make no sense are refused later. */
+  const fovea_segment made = {.first = first,
+                              .rows = rows,
+                              .k = k,
+                              .v = v,
+                              .k_head = (int64_t)((uint64_t)rows * (uint64_t)qk_dim),
+                              .k_row = qk_dim,
+                              .v_head = (int64_t)((uint64_t)rows * (uint64_t)v_dim),
+                              .v_row = v_dim,
+                              .k_type = type,
+                              .v_type = type};
+  memcpy(segment, &made, segment_size < sizeof made ? segment_size : sizeof made);
+}
+
 /* An address, computed as a number: strides may lead a page out of the caller's memory, where C allows no pointer.
  * Nothing is read there yet. */
 static void *address_of(void *tensor, int64_t bytes) {

@@ -104,8 +104,9 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
     return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments[%d].%s is NULL", entry, number, name);
   if ((uintptr_t)pointer % (uintptr_t)reach.alignment != 0) {
     return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
-                      "sequences[%d].segments[%d].%s is at an address that ends in %d; it must be a multiple of %d",
-                      entry, number, name, (int64_t)((uintptr_t)pointer % 64), (int64_t)reach.alignment);
+                      "sequences[%d].segments[%d].%s is %d bytes off an address that is a multiple of %d", entry,
+                      number, name, (int64_t)((uintptr_t)pointer % (uintptr_t)reach.alignment),
+                      (int64_t)reach.alignment);
   }
   return FOVEA_OK;
 }
@@ -217,6 +218,13 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
           entry, i, segment->first, position);
     }
     position += segment->rows;
+  }
+  if (alike && sequence->segments[0].first > begin && position >= end) {
+    return fovea_fail(
+        error, FOVEA_ERROR_SEGMENTS,
+        "sequences[%d] holds positions %d to %d; positions %d to %d are wanted: if earlier ones are not "
+        "held any more, set kv_begins[%d] of the problem to %d",
+        entry, sequence->segments[0].first, position - 1, begin, end - 1, entry, sequence->segments[0].first);
   }
   if (sequence->segments[0].first > begin || position < end) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,

@@ -27,10 +27,11 @@ static fovea_status read_options(const fovea_pattern_options *given, fovea_patte
                       (uint64_t)given->struct_size, (uint64_t)least);
   }
   if (given->struct_size > sizeof *options) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "struct_size of fovea_pattern_options is %u, more than this library's %u; the program was "
-                      "compiled for a newer one",
-                      (uint64_t)given->struct_size, (uint64_t)sizeof *options);
+    return fovea_fail(
+        error, FOVEA_ERROR_STRUCT_SIZE,
+        "struct_size of fovea_pattern_options is %u, more than this library's %u: the program was "
+        "compiled for a newer one, or the struct was not initialised: call fovea_pattern_options_init()",
+        (uint64_t)given->struct_size, (uint64_t)sizeof *options);
   }
   memcpy(options, given, given->struct_size);
   return FOVEA_OK;

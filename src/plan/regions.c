@@ -80,7 +80,7 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
   case FOVEA_SHAPE_MASK:
     return sees && p->mask_type != FOVEA_MASK_NONE ? mask_seen(plan, entry) : nothing;
   case FOVEA_SHAPE_SINKS:
-    return p->sink == FOVEA_SINK_PER_HEAD ? (fovea_region){0, 1, 0, 1, 0, p->heads} : nothing;
+    return p->sink == FOVEA_SINK_PER_HEAD && !p->to_state ? (fovea_region){0, 1, 0, 1, 0, p->heads} : nothing;
   case FOVEA_SHAPE_O:
     return p->to_state ? nothing : query_rows(plan, entry, p->v_dim);
   case FOVEA_SHAPE_SCORES:

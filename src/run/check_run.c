@@ -44,6 +44,7 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
   for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
     const void *pointer = i < FOVEA_SHAPE_O ? inputs[i] : fovea_output_of(tensors, i);
     if (fovea_is_optional(i) && !pointer) continue;
+    if (i == FOVEA_SHAPE_SINKS && plan->problem.to_state) continue; /* a state has none */
     status = fovea_validate_pointer(&plan->reaches[i], pointer, error);
   }
   if (!status) status = fovea_check_term_numbers(plan, tensors, error);

@@ -179,7 +179,7 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   status = fovea_validate_problem(&outputs, reaches, error);
   if (!status) status = check_normaliser(problem, to_state, error);
   if (!status) status = fovea_refuse_unused_lse(problem, tensors, error);
-  if (!status) status = fovea_refuse_unused_sinks(problem, tensors, error);
+  if (!status) status = fovea_refuse_unused_sinks(problem, tensors, to_state, error);
   if (!status) status = fovea_check_state_of_problem(problem, state, error);
   if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);
   if (!status && to_state && !tensors->lse && state_reach.begin != state_reach.end)

@@ -79,6 +79,7 @@ static fovea_status run_into(const struct scene *scene, struct slot *slot, int64
   problem.keys_begin = begin;
   problem.keys_end = end;
   problem.to_state = 1;
+  tensors.sinks = NULL;
   tensors.state = &slot->state;
   region_close(&slot->memory);
   const fovea_status status = fovea_attend(&problem, &tensors, NULL, error);

@@ -239,7 +239,7 @@ fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_proble
   fovea_tensors_init(&call, regions[TENSOR_Q].data, regions[TENSOR_K].data, regions[TENSOR_V].data,
                      regions[TENSOR_O].data, with_lse ? regions[TENSOR_LSE].data : NULL);
   call.mask = regions[TENSOR_MASK].data;
-  if (problem->sink == FOVEA_SINK_PER_HEAD) call.sinks = regions[TENSOR_SINKS].data;
+  if (problem->sink == FOVEA_SINK_PER_HEAD && !problem->to_state) call.sinks = regions[TENSOR_SINKS].data;
   if (problem->normaliser != FOVEA_NORMALISER_SOFTMAX) call.lse = NULL;
   if (problem->term_count > 0) call.terms = tensors->terms;
   if (problem->scales & FOVEA_SCALES_PER_HEAD) call.head_scales = regions[TENSOR_HEAD_SCALES].data;

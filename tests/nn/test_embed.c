@@ -211,7 +211,7 @@ static void test_refused_ids(void **state) {
   REFUSED_CALL((c.r.position_ids = NULL, c.r.first_position = INT64_MAX), FOVEA_ERROR_POSITION, "first_position");
   REFUSED_CALL(c.r.ids = NULL, FOVEA_ERROR_NULL, "ids is NULL");
   REFUSED_CALL(c.r.token_type_ids = NULL, FOVEA_ERROR_NULL, "token_type_ids is NULL");
-  REFUSED_CALL(c.r.ids = (char *)ids + 1, FOVEA_ERROR_ALIGNMENT, "ids is at");
+  REFUSED_CALL(c.r.ids = (char *)ids + 1, FOVEA_ERROR_ALIGNMENT, "ids is 1 bytes off an address");
   REFUSED_CALL(c.r.ids = c.r.y, FOVEA_ERROR_OVERLAP, "y shares memory with ids");
   REFUSED_CALL(c.r.id_type = (fovea_nn_id_type)2, FOVEA_ERROR_TYPE, "id_type is 2");
   REFUSED_CALL(c.r.first_position = 1, FOVEA_ERROR_UNUSED, "first_position is 1");

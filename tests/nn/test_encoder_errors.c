@@ -75,7 +75,7 @@ static void test_refused(void **state) {
   REFUSED(stack.layers[1].block.up = NULL, FOVEA_ERROR_NULL, "up");
   REFUSED(stack.layers[0].block.self = NULL, FOVEA_ERROR_NULL, "self");
   REFUSED(stack.layers[1].self[1].in--, FOVEA_ERROR_SIZE, "in of key");
-  REFUSED(stack.final_norm.dim++, FOVEA_ERROR_SIZE, "dim of a norm");
+  REFUSED(stack.final_norm.dim++, FOVEA_ERROR_SIZE, "dim of final_norm");
   REFUSED(stack.embedding.dim++, FOVEA_ERROR_SIZE, "dim of the embedding");
   REFUSED(rows.self = NULL, FOVEA_ERROR_NULL, "self");
   REFUSED(over.attending.problem = NULL, FOVEA_ERROR_NULL, "problem");

@@ -279,7 +279,7 @@ static void test_refused(void **state) {
   REFUSED_CALL(rows.dim = 0, FOVEA_ERROR_SIZE, "dim is 0; it must be from 1 to 1048576");
   REFUSED_CALL(rows.dim = (1 << 20) + 1, FOVEA_ERROR_SIZE, "dim is 1048577");
   REFUSED_CALL(rows.y = NULL, FOVEA_ERROR_NULL, "y is NULL");
-  REFUSED_CALL(rows.y = (char *)rows.y + 1, FOVEA_ERROR_ALIGNMENT, "y is at");
+  REFUSED_CALL(rows.y = (char *)rows.y + 1, FOVEA_ERROR_ALIGNMENT, "y is 1 bytes off an address");
   REFUSED_CALL(rows.y_stride = 7, FOVEA_ERROR_STRIDE, "y");
   REFUSED_CALL(rows.y_type = (fovea_type)9, FOVEA_ERROR_TYPE, "y.type is 9");
   REFUSED_CALL(rows.layout = (fovea_nn_wave_layout)2, FOVEA_ERROR_TYPE, "layout is 2");
@@ -295,7 +295,7 @@ static void test_refused(void **state) {
   listed[2] = 0;
   REFUSED_CALL((rows.positions = listed, rows.first_position = 1), FOVEA_ERROR_UNUSED, "first_position is 1");
   REFUSED_CALL(rows.positions = (const int64_t *)(const void *)((const char *)listed + 1), FOVEA_ERROR_ALIGNMENT,
-               "positions is at");
+               "positions is ");
   REFUSED_CALL(rows.positions = rows.y, FOVEA_ERROR_OVERLAP, "y shares memory with positions");
   REFUSED_CALL(rows.scale = 2, FOVEA_ERROR_UNUSED, "x is NULL");
   REFUSED_CALL(rows.x_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "x is NULL");

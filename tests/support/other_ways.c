@@ -28,6 +28,7 @@ static void run_part(const fovea_problem *problem, const fovea_tensors *tensors,
   part.to_state = 1;
   to.o = NULL;
   to.lse = NULL;
+  to.sinks = NULL;
   to.state = state;
   assert_int_equal(fovea_attend(&part, &to, NULL, NULL), FOVEA_OK);
 }

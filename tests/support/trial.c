@@ -116,7 +116,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
                      tensor_pointer(&trial->o), trial->lse.data);
   tensors.mask = trial->mask.data;
   /* The library refuses tensors that the problem does not use. */
-  if (trial->problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = trial->sinks.data;
+  if (trial->problem.sink == FOVEA_SINK_PER_HEAD && !trial->problem.to_state) tensors.sinks = trial->sinks.data;
   positions_set(trial, &tensors);
   if (trial->problem.segmented) tensors.k = tensors.v = NULL;
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;

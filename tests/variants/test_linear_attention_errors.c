@@ -87,7 +87,8 @@ static void test_tensors(void **state) {
   REFUSED(t.v = NULL, FOVEA_ERROR_NULL, "v is NULL");
   REFUSED(t.o = NULL, FOVEA_ERROR_NULL, "o is NULL");
   REFUSED(t.decay = NULL, FOVEA_ERROR_NULL, "decay is NULL, but the rule has a decay");
-  REFUSED(t.k = (const char *)t.k + 2, FOVEA_ERROR_ALIGNMENT, "k is at an address");
+  REFUSED(t.k = (const char *)t.k + 2, FOVEA_ERROR_ALIGNMENT,
+          "k is 2 bytes off an address that is a multiple of 4");
   REFUSED(t.o_strides.row = V - 1, FOVEA_ERROR_STRIDE, "o_strides.row is 6");
   REFUSED(t.present_strides.head = 1, FOVEA_ERROR_STRIDE, "present_strides.head is 1");
   REFUSED(t.q_strides.batch = INT64_MAX, FOVEA_ERROR_STRIDE, "2^57");
@@ -142,6 +143,10 @@ static void test_lengths(void **state) {
   REFUSED((t.cu_seqlens = packed, t.token_lens = lens), FOVEA_ERROR_LENGTHS,
           "cu_seqlens is given together with token_lens");
   REFUSED(t.token_lens = (const int64_t *)(const void *)output, FOVEA_ERROR_LENGTHS, "token_lens[0]");
+  REFUSED(t.token_lens = (const int64_t *)(const void *)((const char *)lens + 4), FOVEA_ERROR_ALIGNMENT,
+          "token_lens is 4 bytes off"); /* before its numbers are read */
+  REFUSED(t.cu_seqlens = (const int32_t *)(const void *)((const char *)packed + 1), FOVEA_ERROR_ALIGNMENT,
+          "cu_seqlens is 1 bytes off");
 }
 
 /* The lists are read while o is written. */

@@ -120,7 +120,7 @@ static void test_refused_tensors(void **state) {
   REFUSED(RUN, c.t.q_type = (fovea_type)3, FOVEA_ERROR_TYPE, "q_type is 3");
   REFUSED(RUN, c.t.q = NULL, FOVEA_ERROR_NULL, "q is NULL");
   REFUSED(RUN, c.t.o = NULL, FOVEA_ERROR_NULL, "o is NULL");
-  REFUSED(RUN, c.t.k = (const char *)k + 1, FOVEA_ERROR_ALIGNMENT, "k is at");
+  REFUSED(RUN, c.t.k = (const char *)k + 1, FOVEA_ERROR_ALIGNMENT, "k is ");
   REFUSED(RUN, c.t.v = outputs + 3, FOVEA_ERROR_OVERLAP, "o shares memory with v");
   REFUSED(RUN, c.t.o_strides.row = 2, FOVEA_ERROR_STRIDE, "o_strides");
   REFUSED(RUN, c.t.kv_lens = lens, FOVEA_ERROR_LENGTHS, "kv_lens[1] is 71");

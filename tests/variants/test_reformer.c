@@ -458,7 +458,7 @@ static void test_refused(void **state) {
   REFUSED(t.y_type = (fovea_type)3, FOVEA_ERROR_TYPE, "y_type is 3");
   REFUSED(lengths[1] = 9, FOVEA_ERROR_LENGTHS, "lengths[1] is 9");
   REFUSED(t.lengths = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
-          FOVEA_ERROR_ALIGNMENT, "lengths is at an address"); /* before its numbers are read */
+          FOVEA_ERROR_ALIGNMENT, "lengths is 1 bytes off"); /* before its numbers are read */
   REFUSED((l.rounds = INT64_MAX, l.buckets = INT64_MAX - 1,
            fovea_nn_lsh_tensors_init(&t, &l, 1, 1, 1, 1, NULL, NULL, NULL, NULL)),
           FOVEA_ERROR_SIZE, "rounds is"); /* the initialiser does not overflow */

@@ -379,8 +379,9 @@ static void test_refusals(void **state) {
   REFUSES((bad.offsets = one, bad.offset = 3), FOVEA_ERROR_UNUSED, "offset is set");
   REFUSES(bad.kv_lens = far, FOVEA_ERROR_LENGTHS, "kv_lens");
   const int64_t *const odd = (const int64_t *)(const void *)((const char *)(const void *)numbers + 1);
-  REFUSES(bad.kv_lens = odd, FOVEA_ERROR_ALIGNMENT, "kv_lens is at an address"); /* before its numbers are read */
-  REFUSES(bad.offsets = odd, FOVEA_ERROR_ALIGNMENT, "offsets is at an address");
+  REFUSES(bad.kv_lens = odd, FOVEA_ERROR_ALIGNMENT,
+          "kv_lens is 1 bytes off an address that is a multiple of 8"); /* before its numbers are read */
+  REFUSES(bad.offsets = odd, FOVEA_ERROR_ALIGNMENT, "offsets is 1 bytes off an address that is a multiple of 8");
   REFUSES(bad.k_strides.head = 8, FOVEA_ERROR_UNUSED, "head stride of k");
   REFUSES(bad.k = t.keys, FOVEA_ERROR_OVERLAP, "keys shares memory with k");
   REFUSES(bad.isa = "none", FOVEA_ERROR_ISA_UNKNOWN, "none");
