@@ -607,7 +607,7 @@ typedef struct fovea_segment {
 } fovea_segment;
 
 /* Sets these fields for contiguous keys (kv_heads, rows, qk_dim) and values (kv_heads, rows, v_dim) of one type,
- * and the others to 0. Callers in C use fovea_segment_init(). */
+ * and the others to 0. Callers in C use fovea_segment_init(). kv_heads is not known, unless the caller sets it. */
 FOVEA_API void fovea_segment_init_sized(fovea_segment *segment, size_t segment_size, int64_t first, int64_t rows,
                                         int64_t qk_dim, int64_t v_dim, fovea_type type, void *k, void *v);
 

@@ -19,7 +19,9 @@ void fovea_segment_init_sized(fovea_segment *segment, size_t segment_size, int64
                               .v_head = (int64_t)((uint64_t)rows * (uint64_t)v_dim),
                               .v_row = v_dim,
                               .k_type = type,
-                              .v_type = type};
+                              .v_type = type,
+                              .qk_dim = qk_dim,
+                              .v_dim = v_dim};
   memcpy(segment, &made, segment_size < sizeof made ? segment_size : sizeof made);
 }
 
