@@ -32,7 +32,7 @@ static void lay_out_top_k(fovea_scratch_layout *layout, uint64_t rows, int64_t k
   layout->top_order = fovea_whole_lines(2 * (uint64_t)FOVEA_TOP_SORTED(k));
 }
 
-fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand_sizes operands) {
+fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand_sizes operands, uint64_t tiles) {
   const fovea_kernels *kernels = plan->kernels;
   const fovea_problem *problem = &plan->problem;
   const int codes = plan->decoding || problem->segmented;
@@ -53,6 +53,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand
       .key_operands = fovea_whole_lines((uint64_t)operands.keys),
       .value_operands = fovea_whole_lines((uint64_t)operands.values),
       .codes = codes ? fovea_whole_lines((uint64_t)operands.codes) : 0,
+      .tiles = tiles * FOVEA_TILE_FLOATS,
       .mask = plan->mask_copied ? fovea_whole_lines(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
   };
   if (plan->gathered)
@@ -73,7 +74,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.key_operands +
                  layout.value_operands + 2 * layout.codes + layout.scores + layout.output + 6 * layout.row +
                  layout.mask + layout.row_scores + layout.top_order + layout.columns + layout.gather +
-                 layout.terms + layout.shaw;
+                 layout.terms + layout.shaw + layout.tiles;
   if (fovea_counts_keys(problem)) layout.seen = fovea_whole_lines(2 * rows); /* of 64 bits */
   layout.tile = layout.queries + layout.query_operands + layout.pairs + layout.top_lists + layout.seen +
                 layout.shaw_tile + layout.moved + (uint64_t)plan->states * layout.state;

@@ -170,8 +170,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   make_tasks(plan);
   make_phases(plan);
   fovea_plan_row_numbers(plan);
-  plan->layout = fovea_lay_out_scratch(plan, operand_sizes(plan, problem));
   const uint64_t tiles = (uint64_t)most_tiles(kernels, problem);
+  plan->layout = fovea_lay_out_scratch(plan, operand_sizes(plan, problem), tiles);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;

@@ -26,6 +26,7 @@ typedef struct fovea_scratch_layout {
   uint64_t moved;               /* of a tile: what a key_centre takes from scores; 0 without one */
   uint64_t shaw;                /* sums of weights by distances; 0 without Shaw's keys and values */
   uint64_t seen;                /* counts of a tile's rows, if the divisor counts keys */
+  uint64_t tiles;               /* what a task keeps of its tiles, FOVEA_TILE_FLOATS each */
   uint64_t state;               /* of a tile: maximum, sum, output */
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
 } fovea_scratch_layout;
@@ -72,6 +73,9 @@ enum { FOVEA_COLUMN_CELL = (1 + FOVEA_WEIGHT_SUMS) * FOVEA_BLOCK_KEYS + 16 };
 
 /* The blocks of keys of a task that sums columns: few for many heads of a kv head. */
 int64_t fovea_column_blocks(const fovea_problem *problem);
+
+/* Floats of a fovea_tile: its rows, what they see, where its arrays lie. They are not on the stack. */
+enum { FOVEA_TILE_FLOATS = 1344 };
 
 /* The candidates of a row: scores, then keys. */
 uint64_t fovea_top_list_floats(int64_t k);

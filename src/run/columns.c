@@ -135,19 +135,18 @@ static void add_block(fovea_task_context *context, fovea_tile *t, const column_c
 
 /* Takes a tile through the task's keys. */
 static void add_tile(fovea_task_context *context, column_cells *cells, void *worker_scratch) {
-  fovea_tile tile;
-  fovea_begin_walk(context, &tile, worker_scratch);
-  cells->by_key = context->plan->group == 1 && !tile.decoded; /* the same for all tiles of an entry */
+  fovea_tile *t = fovea_begin_walk(context, worker_scratch);
+  cells->by_key = context->plan->group == 1 && !t->decoded; /* the same for all tiles of an entry */
   const fovea_range rows = context->plan->problem.column_rows;
-  const int64_t first = tile.places[0].row, last = tile.places[tile.rows.count - 1].row;
+  const int64_t first = t->places[0].row, last = t->places[t->rows.count - 1].row;
   if (last < rows.begin || (rows.end != FOVEA_UNLIMITED && first >= rows.end)) return;
-  tile.view.any = fovea_intersect(tile.keys, cells->keys);
-  tile.block = fovea_next_block(&tile.view, 0);
-  context->walk.next_block = tile.block;
-  context->walk.keys_begin = tile.view.any.begin;
-  context->walk.keys_end = tile.view.any.end;
-  while (fovea_next_block_of_walk(context, &tile)) {
-    while (fovea_next_tile_of_walk(context, &tile)) add_block(context, &tile, cells);
+  t->view.any = fovea_intersect(t->keys, cells->keys);
+  t->block = fovea_next_block(&t->view, 0);
+  context->walk.next_block = t->block;
+  context->walk.keys_begin = t->view.any.begin;
+  context->walk.keys_end = t->view.any.end;
+  while (fovea_next_block_of_walk(context, t)) {
+    while (fovea_next_tile_of_walk(context, t)) add_block(context, t, cells);
   }
 }
 

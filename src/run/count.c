@@ -53,8 +53,7 @@ int64_t fovea_pairs_computed(const fovea_task_context *context, const fovea_tile
 }
 
 static void count_task(fovea_task_context *context, void *worker_scratch, fovea_counts *counts) {
-  fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
-  fovea_begin_walk(context, tiles, worker_scratch);
+  fovea_tile *tiles = fovea_begin_walk(context, worker_scratch);
   for (int i = 0; context->task->entry->gathered && i < context->task->tiles; i++) {
     if (tiles[i].block != FOVEA_NO_BLOCK) fovea_count_gathered(context, &tiles[i], counts);
   }

@@ -25,6 +25,7 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.gather = memory.columns + layout->columns;
   memory.terms = memory.gather + layout->gather;
   memory.shaw = memory.terms + layout->terms;
+  memory.tiles = (struct fovea_tile *)(void *)(memory.shaw + layout->shaw);
   return memory;
 }
 

@@ -19,6 +19,7 @@ typedef struct fovea_tile_memory {
 
 /* The arrays that the tiles of a task use in turn. */
 typedef struct fovea_block_memory {
+  struct fovea_tile *tiles;             /* of the task, from its first on */
   float *scores;                        /* [FOVEA_BLOCK_KEYS][row] */
   float *partial;                       /* [v_dim][row] */
   float *panel;                         /* values of one block, packed by pack_values() */

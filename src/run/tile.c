@@ -107,8 +107,7 @@ __attribute__((noinline)) static void decode_tiles(fovea_task_context *context, 
 
 /* A task of the first phase: takes its tiles, which are all decoded or none, through the keys that they see. */
 static void run_tiles(fovea_task_context *context, void *worker_scratch) {
-  fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
-  fovea_begin_walk(context, tiles, worker_scratch);
+  fovea_tile *tiles = fovea_begin_walk(context, worker_scratch);
   if (context->task->entry->gathered) {
     gather_tiles(context, tiles, worker_scratch);
   } else if (tiles[0].decoded) {
@@ -120,10 +119,9 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
 
 /* A task of the second phase: merges the parts of a tile into its results. */
 static void run_merge(fovea_task_context *context, void *worker_scratch) {
-  fovea_tile tile;
-  fovea_begin_tile(context, &tile, 0, worker_scratch);
-  if (fovea_has_part_spans(context->plan) && tile.block != FOVEA_NO_BLOCK) fovea_read_vectors(context, &tile);
-  fovea_write_results(context, &tile, fovea_merge_parts(context, &tile));
+  fovea_tile *t = fovea_begin_tile(context, 0, worker_scratch);
+  if (fovea_has_part_spans(context->plan) && t->block != FOVEA_NO_BLOCK) fovea_read_vectors(context, t);
+  fovea_write_results(context, t, fovea_merge_parts(context, t));
 }
 
 typedef void arithmetic_call(void);

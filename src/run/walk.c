@@ -73,9 +73,12 @@ static void find_rows(const fovea_task_context *context, fovea_tile *t, int sees
   }
 }
 
-void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int number, void *worker_scratch) {
+_Static_assert(sizeof(fovea_tile) <= FOVEA_TILE_FLOATS * sizeof(float), "scratch has room for the tiles of a task");
+
+fovea_tile *fovea_begin_tile(const fovea_task_context *context, int number, void *worker_scratch) {
   const fovea_plan *plan = context->plan;
   const fovea_task *task = context->task;
+  fovea_tile *t = &context->memory.tiles[number];
   t->rows = fovea_plan_tile_rows(plan, task->entry, task->first_tile + number);
   fovea_scratch_tile(plan, worker_scratch, number, &t->memory);
   t->span = -1;
@@ -91,17 +94,17 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
   t->scored = fovea_tile_is_scored(context, t);
   fovea_begin_top_k(context, t);
+  return t;
 }
 
-void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch) {
+fovea_tile *fovea_begin_walk(fovea_task_context *context, void *worker_scratch) {
   const fovea_plan *plan = context->plan;
   const fovea_task *task = context->task;
   fovea_walk *walk = &context->walk;
   int decoded = fovea_is_decoded(plan, task->entry, find_places(context));
   *walk = (fovea_walk){.keys_begin = INT64_MAX, .first = 1, .next_block = FOVEA_NO_BLOCK};
   for (int i = 0; i < task->tiles; i++) {
-    fovea_tile *t = &tiles[i];
-    fovea_begin_tile(context, t, i, worker_scratch);
+    fovea_tile *t = fovea_begin_tile(context, i, worker_scratch);
     t->decoded = decoded;
     if (t->block == FOVEA_NO_BLOCK) continue;
     walk->keys_begin = fovea_least(walk->keys_begin, t->view.any.begin);
@@ -109,6 +112,7 @@ void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *work
     walk->next_block = fovea_least(walk->next_block, t->block);
   }
   if (walk->keys_end > 0) find_keys(context); /* else K and V may be NULL */
+  return context->memory.tiles;
 }
 
 int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles) {

@@ -9,12 +9,12 @@
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
                                     fovea_found_segment found[2]);
 
-/* Prepares tile `number` of the task: its rows, what they see, its arrays. */
-void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int number, void *worker_scratch);
+/* Prepares tile `number` of the task, one of context->memory.tiles: its rows, what they see, its arrays. */
+fovea_tile *fovea_begin_tile(const fovea_task_context *context, int number, void *worker_scratch);
 
-/* Prepares the task's tiles, and stands before the first block. A tile whose `block` is FOVEA_NO_BLOCK meets no
- * block. */
-void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch);
+/* Prepares the task's tiles, and stands before the first block. Returns the first. A tile whose `block` is
+ * FOVEA_NO_BLOCK meets no block. */
+fovea_tile *fovea_begin_walk(fovea_task_context *context, void *worker_scratch);
 
 /* Goes to the next block that some tile meets. Returns 0 if there is none. */
 int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles);
