@@ -37,30 +37,31 @@ FOVEA_INLINE void narrow_pack_row(const fovea_narrow_args *args, narrow_piece *p
   uint8_t *bytes = piece->bytes + row * piece->row_at;
   uint8_t *to = (uint8_t *)args->to + at * args->to_step;
   char *scale = args->scales + at * args->scale_step + first * codes->scale_group;
-  to += codes->mixed ? narrow_bytes_of(codes, first * codes->group) : first * codes->group_step;
+  to += codes->mixed ? narrow_bytes_of(codes, first * codes->group) : first * narrow_group_step(codes);
   FOVEA_NO_UNROLL
   for (int64_t run = 0; run < runs; run++) {
     if (args->rule->sums) narrow_sum(args, bytes, factors[run], scale);
     narrow_pack(codes, to, bytes, dims, shift, args->rule->blank);
-    bytes += piece->group_at, to += codes->group_step, scale += codes->scale_group;
+    bytes += piece->group_at, to += narrow_group_step(codes), scale += codes->scale_group;
   }
 }
 
 /* Codes of bf16, two bytes each. Those without a scale are 0. */
 FOVEA_SHORT FOVEA_NOINLINE void narrow_bf16(const fovea_narrow_args *args, const narrow_piece *piece) {
-  const int64_t group = args->codes->group;
+  const int64_t group = args->codes->group, dims = piece->end - piece->begin;
   const vec nan = vec_set1(__builtin_nanf("")), zero = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (int64_t row = 0; row < piece->rows; row++) {
     const float *factors = args->groups->factor + narrow_piece_group(args, piece, row);
     const float *numbers = piece->numbers + row * piece->row_at;
-    char *to = args->to + (piece->row + row) * args->to_step + 2 * (args->first_group + piece->first) * group;
+    char *to = args->to + (piece->row + row) * args->to_step + 2 * (args->first_group + piece->first) * group +
+               2 * piece->begin;
     FOVEA_NO_UNROLL
     for (int64_t g = 0; g < piece->groups; g++, numbers += piece->group_at, to += 2 * group) {
       const int blank = narrow_is_nan(factors[g]);
       FOVEA_NO_UNROLL
-      for (int64_t i = 0; i < group; i += LANES) {
-        const int count = group - i < LANES ? (int)(group - i) : LANES;
+      for (int64_t i = 0; i < dims; i += LANES) {
+        const int count = dims - i < LANES ? (int)(dims - i) : LANES;
         const vec y = vec_load_first(numbers + i, count);
         uint16_t halves[LANES];
         vec_store_bf16(halves, blank ? zero : vec_select(vec_is_nan(y), nan, y));
@@ -97,12 +98,28 @@ FOVEA_INLINE int narrow_is_usual(const fovea_narrow_args *args) {
   return !vecmask_any(vec_is_nan(rest));
 }
 
+/* The codes of a piece, as many numbers at a time as there is room for. Those of bf16 go to where they belong. */
+FOVEA_SHORT FOVEA_NOINLINE void narrow_piece_codes(const fovea_narrow_args *args, narrow_piece *piece, int usual) {
+  const int64_t group = args->codes->group, all = piece->rows * piece->row_at;
+  FOVEA_NO_UNROLL
+  for (piece->begin = 0; piece->begin < group; piece->begin = piece->end) {
+    const int64_t rest = group - piece->begin;
+    piece->end = piece->begin + (rest < NARROW_NUMBERS ? rest : NARROW_NUMBERS);
+    narrow_any_numbers(args, piece);
+    if (args->rule->round == FOVEA_ROUND_BF16)
+      narrow_bf16(args, piece);
+    else
+      narrow_any_codes(args, piece, all <= NARROW_NUMBERS ? all : piece->end - piece->begin, usual);
+  }
+}
+
 FOVEA_SHORT FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args, int usual) {
   const int64_t group = args->codes->group, all = args->group_count;
   const int mixed = args->codes->mixed, has_blank = !usual && narrow_has_blank(args);
   narrow_piece piece;
   piece.group_at = mixed ? group : narrow_whole_vectors(group);
-  const int64_t most = mixed ? all : NARROW_MOST / piece.group_at;
+  /* Mixed groups are small; sixteen of them fill whole bytes. */
+  const int64_t fit = NARROW_NUMBERS / piece.group_at, most = mixed ? fit / 16 * 16 : fit > 0 ? fit : 1;
   piece.groups = all < most ? all : most;
   piece.row_at = narrow_whole_vectors(piece.groups * piece.group_at);
   const int64_t together = all > most || NARROW_NUMBERS < piece.row_at ? 1 : NARROW_NUMBERS / piece.row_at;
@@ -114,12 +131,8 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args, int u
     FOVEA_NO_UNROLL
     for (piece.first = 0; piece.first < all; piece.first += piece.groups) {
       if (all - piece.first < piece.groups) piece.groups = all - piece.first;
-      narrow_any_numbers(args, &piece);
-      if (args->rule->round == FOVEA_ROUND_BF16) {
-        narrow_bf16(args, &piece);
-        continue;
-      }
-      narrow_any_codes(args, &piece, piece.rows * piece.row_at, usual);
+      narrow_piece_codes(args, &piece, usual);
+      if (args->rule->round == FOVEA_ROUND_BF16) continue;
       if (has_blank) narrow_blank(args, &piece);
       FOVEA_NO_UNROLL
       for (int64_t row = 0; row < piece.rows; row++) narrow_pack_row(args, &piece, row);

@@ -4,15 +4,16 @@
 
 #include "narrow_settle.h"
 
-/* Numbers that become codes together: so many, or a row's if they are more. */
+/* Numbers that become codes together; the most codes of a group, which are packed together. */
 enum { NARROW_NUMBERS = 1024, NARROW_MOST = 4096 + 16, NARROW_MORE = 64 };
 
 /* Some groups of some rows. Each group fills whole vectors but for small ones, whose codes follow each other. */
 typedef struct narrow_piece {
-  int64_t row, rows;          /* of args */
-  int64_t first, groups;      /* of these rows, behind the first group of args */
-  int64_t group_at, row_at;   /* numbers from group to group, and from row to row */
-  float numbers[NARROW_MOST]; /* what is rounded */
+  int64_t row, rows;                  /* of args */
+  int64_t first, groups;              /* of these rows, behind the first group of args */
+  int64_t group_at, row_at;           /* numbers from group to group, and from row to row */
+  int64_t begin, end;                 /* dims of each group in `numbers`: all, or some of a single group */
+  float numbers[NARROW_NUMBERS + 16]; /* what is rounded */
   uint8_t bytes[NARROW_MOST + NARROW_MORE];
 } narrow_piece;
 
@@ -22,7 +23,7 @@ FOVEA_INLINE int64_t narrow_whole_vectors(int64_t count) {
 
 FOVEA_INLINE const float *narrow_piece_from(const fovea_narrow_args *args, const narrow_piece *piece, int64_t row) {
   return args->from + (piece->row + row) * args->from_stride +
-         (args->first_group + piece->first) * args->codes->group;
+         (args->first_group + piece->first) * args->codes->group + piece->begin;
 }
 
 /* Where the factors and zeros of a piece's row begin, among those of all groups. */
@@ -48,7 +49,7 @@ FOVEA_INLINE vec narrow_number(vec x, vec factor, vec zero, const fovea_code_rul
 /* Small groups of one dim are one of many, with a factor for each dim. */
 FOVEA_INLINE void narrow_numbers(const fovea_narrow_args *args, narrow_piece *piece, const fovea_code_rule rule) {
   const int single = args->codes->group == 1 && args->codes->mixed;
-  const int64_t dims = single ? piece->groups : args->codes->group, groups = single ? 1 : piece->groups;
+  const int64_t dims = single ? piece->groups : piece->end - piece->begin, groups = single ? 1 : piece->groups;
   FOVEA_NO_UNROLL
   for (int64_t row = 0; row < piece->rows; row++) {
     const float *x = narrow_piece_from(args, piece, row);
@@ -56,7 +57,7 @@ FOVEA_INLINE void narrow_numbers(const fovea_narrow_args *args, narrow_piece *pi
     const float *factors = args->groups->factor + at, *zeros = args->groups->zero + at;
     float *to = piece->numbers + row * piece->row_at;
     FOVEA_NO_UNROLL
-    for (int64_t g = 0; g < groups; g++, x += dims, to += piece->group_at) {
+    for (int64_t g = 0; g < groups; g++, x += args->codes->group, to += piece->group_at) {
       vec factor = vec_set1(factors[g]), zero = vec_set1(zeros[g]);
       FOVEA_NO_UNROLL
       for (int64_t i = 0; i < dims; i += LANES) {
@@ -117,6 +118,7 @@ FOVEA_INLINE void narrow_integers(const fovea_quantise_rule *rule, narrow_piece 
   const int fixed = rule->scale == FOVEA_SCALE_FIXED;
   const fovea_round_rule round = rule->round;
   const vec offset = vec_set1(rule->offset);
+  uint8_t *bytes = piece->bytes + piece->begin;
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < count; i += LANES) {
     vec y = vec_load(piece->numbers + i);
@@ -129,17 +131,18 @@ FOVEA_INLINE void narrow_integers(const fovea_quantise_rule *rule, narrow_piece 
     else
       y = round == FOVEA_ROUND_AWAY ? narrow_away(y) : narrow_nearest(y);
     y = vec_max(vec_min(last, y), first);
-    vec_store_bytes(piece->bytes + i, vec_add(y, magic));
+    vec_store_bytes(bytes + i, vec_add(y, magic));
   }
 }
 
 FOVEA_INLINE void narrow_by_table(const fovea_codes *codes, narrow_piece *piece, int64_t count) {
   const narrow_table table = narrow_open_table(codes);
+  uint8_t *bytes = piece->bytes + piece->begin;
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < count; i += LANES) {
     vec bits;
     (void)narrow_nearest_number(&table, vec_load(piece->numbers + i), &bits);
-    vec_store_bytes(piece->bytes + i, bits);
+    vec_store_bytes(bytes + i, bits);
   }
 }
 
@@ -148,6 +151,7 @@ FOVEA_INLINE void narrow_by_table(const fovea_codes *codes, narrow_piece *piece,
 FOVEA_INLINE void narrow_fp8(narrow_piece *piece, int64_t count, const float steps, const float bias,
                              const float least, const float top) {
   const vec magic = vec_set1(0x1.8p23f), sign = vec_set1(64.0f);
+  uint8_t *bytes = piece->bytes + piece->begin;
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < count; i += LANES) {
     const vec y = vec_load(piece->numbers + i), size = vec_min(vec_set1(top), vec_abs(y));
@@ -161,7 +165,7 @@ FOVEA_INLINE void narrow_fp8(narrow_piece *piece, int64_t count, const float ste
     code = vec_select(vec_less(size, vec_set1(least)), small, code);
     code = vec_add(code, vec_sub(sign, vec_copysign(sign, y))); /* 128 if y has a sign */
     code = vec_select(vec_is_nan(y), vec_set1(0x1.8p23f + 127.0f), code);
-    vec_store_bytes(piece->bytes + i, code);
+    vec_store_bytes(bytes + i, code);
   }
 }
 

@@ -65,24 +65,33 @@ FOVEA_INLINE void narrow_pack_fifths(uint8_t *to, const uint8_t *from) {
   }
 }
 
-/* Among those of other keys in words of four bytes, of which the first lies lowest. */
-FOVEA_INLINE void narrow_pack_words(uint8_t *restrict to, const uint8_t *restrict from, int count, int shift,
-                                    uint32_t kept) {
-  for (int i = 0; i < count; i++) {
+/* Among those of other keys in words of four bytes, `step` bytes apart, of which the first lies lowest. */
+FOVEA_INLINE void narrow_pack_words(uint8_t *restrict to, const int64_t step, const uint8_t *restrict from,
+                                    int64_t count, int shift, uint32_t kept) {
+  for (int64_t i = 0; i < count; i++) {
     uint32_t word;
-    memcpy(&word, to + 4 * i, sizeof word);
+    memcpy(&word, to + step * i, sizeof word);
     word = (word & kept) | (uint32_t)from[i] << shift;
-    memcpy(to + 4 * i, &word, sizeof word);
+    memcpy(to + step * i, &word, sizeof word);
   }
 }
 
-FOVEA_SHORT FOVEA_NOINLINE void narrow_pack_along(uint8_t *to, const uint8_t *from, int64_t count, int shift,
-                                                  uint32_t mask) {
+/* Bytes from a word to the next. */
+FOVEA_INLINE int64_t narrow_word_step(const fovea_codes *codes) {
+  return codes->item ? codes->item_step : 4;
+}
+
+FOVEA_SHORT FOVEA_NOINLINE void narrow_pack_along(uint8_t *to, int64_t step, const uint8_t *from, int64_t count,
+                                                  int shift, uint32_t mask) {
   const uint32_t kept = ~(mask << shift);
+  if (step != 4) {
+    narrow_pack_words(to, step, from, count, shift, kept);
+    return;
+  }
   FOVEA_NO_UNROLL
   for (; count >= NARROW_BYTES; count -= NARROW_BYTES, from += NARROW_BYTES, to += 4 * NARROW_BYTES)
-    narrow_pack_words(to, from, NARROW_BYTES, shift, kept);
-  narrow_pack_words(to, from, (int)count, shift, kept);
+    narrow_pack_words(to, 4, from, NARROW_BYTES, shift, kept);
+  narrow_pack_words(to, 4, from, count, shift, kept);
 }
 
 /* Bytes of the codes of dims in front of others, if no gap is between them. */
@@ -96,10 +105,17 @@ FOVEA_INLINE int64_t narrow_bytes_of(const fovea_codes *codes, int64_t dims) {
   case FOVEA_CODE_U8_KEYS:
   case FOVEA_CODE_U4_KEYS:
   case FOVEA_CODE_U2_KEYS:
-    return 4 * dims;
+    return narrow_word_step(codes) * dims;
   default:
     return dims;
   }
+}
+
+/* Bytes from a group that is not mixed to the next. */
+FOVEA_INLINE int64_t narrow_group_step(const fovea_codes *codes) {
+  const int along =
+      codes->code == FOVEA_CODE_U8_KEYS || codes->code == FOVEA_CODE_U4_KEYS || codes->code == FOVEA_CODE_U2_KEYS;
+  return along ? narrow_word_step(codes) * codes->group : codes->group_step;
 }
 
 /* The inverse of codes_unpack(): writes `count` codes that lie together. Bits of a last byte that belong to no dim
@@ -125,7 +141,7 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *t
   case FOVEA_CODE_U8_KEYS:
   case FOVEA_CODE_U4_KEYS:
   case FOVEA_CODE_U2_KEYS:
-    narrow_pack_along(to, from, count, shift,
+    narrow_pack_along(to, narrow_word_step(codes), from, count, shift,
                       code == FOVEA_CODE_U8_KEYS   ? 255
                       : code == FOVEA_CODE_U4_KEYS ? 15
                                                    : 3);

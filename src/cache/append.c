@@ -109,8 +109,9 @@ static int64_t append_codes(entry_rows *rows, const fovea_coded_side *to, int64_
   return position + count;
 }
 
-/* Elements that a Hadamard matrix has rotated. */
-static void append_rotated(entry_rows *rows, const fovea_segment *segment, int64_t position) {
+/* Elements that a Hadamard matrix has rotated. Its stack is not to lie under that of codes. */
+__attribute__((noinline)) static void append_rotated(entry_rows *rows, const fovea_segment *segment,
+                                                     int64_t position) {
   const new_side *side = rows->job->side;
   float room[FOVEA_QUANTISED_ROOM];
   for (rows->head = 0; rows->head < rows->job->rows->kv_heads; rows->head++) {

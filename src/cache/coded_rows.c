@@ -25,9 +25,9 @@ static fovea_coded_rows find_row(const fovea_coded_side *side, int64_t layer, in
 
 /* ---- Rows whose bytes lie apart ------------------------------------------------------------------------------ */
 
-/* Room for the codes of a row: at most a word a dim. */
+/* Room for the codes of a row: at most two bytes a dim. */
 typedef struct row_bytes {
-  char bytes[4 * FOVEA_QUANTISED_DIMS];
+  char bytes[2 * FOVEA_QUANTISED_DIMS];
 } row_bytes;
 
 /* Items of a row: words of a panel, or pairs. */
@@ -80,21 +80,20 @@ static void narrow_rows(const fovea_kernels *kernels, const fovea_coded_side *si
   kernels->narrow_codes(&args);
 }
 
-/* The same for rows whose bytes lie apart: in other memory, one by one, or all that share words. */
+/* The same for rows whose bytes lie apart: in other memory, one by one. */
 static void narrow_apart(const fovea_kernels *kernels, const fovea_coded_side *side, const fovea_coded_rows *rows,
                          fovea_narrow_groups *groups, int64_t first, int steps, int64_t count, const float *from,
                          int64_t stride) {
   const fovea_codes *codes = &side->layout.codes;
-  const int64_t together = side->layout.key_bits ? count : 1;
   row_bytes row;
-  for (int64_t i = 0; i < count; i += together) {
+  for (int64_t i = 0; i < count; i++) {
     char *apart = (char *)rows->codes + i * rows->code_step;
     fovea_coded_rows some = *rows;
     some.codes = row.bytes;
     some.scales = rows->scales + i * rows->scale_step;
     some.zeros = rows->zeros ? rows->zeros + i * rows->scale_step : NULL;
     gather_row(codes, apart, &row);
-    narrow_rows(kernels, side, &some, groups, first, steps, together, from + i * stride, stride);
+    narrow_rows(kernels, side, &some, groups, first, steps, 1, from + i * stride, stride);
     if (steps & FOVEA_NARROW_CODE) scatter_row(codes, &row, apart);
   }
 }
@@ -135,8 +134,9 @@ void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *sid
           const int once = pass == 0 ? FOVEA_NARROW_BEGIN : FOVEA_NARROW_SETTLE;
           narrow_rows(kernels, side, &rows, &groups, first, once, 1, from, stride);
         }
-        (side->layout.codes.item ? narrow_apart : narrow_rows)(kernels, side, &rows, &groups, first, steps, count,
-                                                               from, stride);
+        /* Codes along keys are words of their own, wherever they lie. */
+        const int apart = side->layout.codes.item && !side->layout.key_bits;
+        (apart ? narrow_apart : narrow_rows)(kernels, side, &rows, &groups, first, steps, count, from, stride);
       }
     }
   }

@@ -135,7 +135,8 @@ static void unify_nans(float *row, int64_t dim) {
   for (int64_t d = 0; d < dim; d++) row[d] = isnan(row[d]) ? NAN : row[d];
 }
 
-static void copy_to_elements(copied_side *side, int64_t position) {
+/* Its stack is not to lie under that of codes. */
+__attribute__((noinline)) static void copy_to_elements(copied_side *side, int64_t position) {
   float room[FOVEA_QUANTISED_ROOM];
   const int values = side->to.values;
   for (int64_t head = 0; head < side->job->copy->shape->kv_heads; head++) {

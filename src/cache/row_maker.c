@@ -45,7 +45,7 @@ static void rotate_piece(const fovea_row_maker *maker, const fovea_rotary_piece 
   piece->kernels->rotate(&args);
 }
 
-/* The angles of one piece are kept for several positions, those of several pieces for one. */
+/* The angles of one piece are kept for several positions, those of several pieces for one, if there is room. */
 static void rotate(fovea_row_maker *maker, int64_t position, const void *from, float *to) {
   const fovea_rotary_piece *piece = maker->piece;
   const fovea_rotary_position rotated = fovea_rotated_position(maker, position);
@@ -56,11 +56,13 @@ static void rotate(fovea_row_maker *maker, int64_t position, const void *from, f
     return;
   }
   fovea_rotary_piece at = *piece;
-  const int known = keep(maker, 0, &rotated);
+  const int all = piece->rotary->dims / 2 <= FOVEA_KEPT_ANGLES * FOVEA_ROTATE_PAIRS;
+  const int known = all && keep(maker, 0, &rotated);
   int place = 0;
   do {
     if (!known) fovea_rotary_at(&at, &rotated, &maker->angles[place]);
-    rotate_piece(maker, &at, &maker->angles[place++], from, to);
+    rotate_piece(maker, &at, &maker->angles[place], from, to);
+    if (all) place++;
   } while (fovea_rotary_next(&at));
 }
 

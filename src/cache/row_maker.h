@@ -5,8 +5,8 @@
 
 #include "../rotary/rotary.h"
 
-/* Positions, or pieces of one position, whose angles are kept. */
-enum { FOVEA_KEPT_ANGLES = 32 };
+/* Positions, or pieces of one position, whose angles are kept. They lie on the stack. */
+enum { FOVEA_KEPT_ANGLES = 16 };
 
 typedef struct fovea_row_maker {
   const fovea_kernels *kernels;

@@ -349,23 +349,35 @@ static fovea_format any_format(int64_t dim, struct generator *generator) {
   return format;
 }
 
-static void test_descriptors(void **state) {
-  (void)state;
-  struct generator generator = {5};
-  static const int64_t dims[] = {48, 96, 7, 64, 256, 1, 288};
-  for (int i = 0; i < USUAL_OR_LONG(60, 700); i++) {
+/* Any formats, for rows of seven numbers of dims. */
+static void check_formats(const int64_t dims[7], int count, int64_t most_rows, uint64_t seed) {
+  struct generator generator = {seed};
+  for (int i = 0; i < count; i++) {
     const int64_t qk_dim = dims[generator_below(&generator, 7)], v_dim = dims[generator_below(&generator, 7)];
     const fovea_format k = any_format(qk_dim, &generator), v = any_format(v_dim, &generator);
     struct store store;
     struct new_rows rows;
     int64_t begin, end;
-    store_make(&store, &k, &v, qk_dim, v_dim, 1 + generator_below(&generator, ROWS), i % 3 == 0, &generator);
+    store_make(&store, &k, &v, qk_dim, v_dim, 1 + generator_below(&generator, most_rows), i % 3 == 0, &generator);
     any_rows(&store, &begin, &end, &generator);
     rows_make(&rows, qk_dim, v_dim, store.segment.first + begin, end - begin, i % 2, &generator);
     check_append(&store, &rows);
     rows_destroy(&rows);
     store_destroy(&store);
   }
+}
+
+static void test_descriptors(void **state) {
+  static const int64_t dims[] = {48, 96, 7, 64, 256, 1, 288};
+  (void)state;
+  check_formats(dims, USUAL_OR_LONG(60, 700), ROWS, 5);
+}
+
+/* Groups of more dims than become codes together, and more angles than are kept. */
+static void test_wide_rows(void **state) {
+  static const int64_t dims[] = {4096, 4096, 2304, 1040, 1072, 3001, 4000};
+  (void)state;
+  check_formats(dims, USUAL_OR_LONG(60, 700), 6, 6);
 }
 
 /* Presets of both sides, with rotations and other types: all instruction sets agree, and nothing else is written.
@@ -674,8 +686,8 @@ static void test_ring_units(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_neighbours), cmocka_unit_test(test_ring_units), cmocka_unit_test(test_descriptors),
-      cmocka_unit_test(test_presets),    cmocka_unit_test(test_copies),     cmocka_unit_test(test_elements),
-      cmocka_unit_test(test_hadamard),   cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_wide_rows),  cmocka_unit_test(test_presets),    cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_elements),   cmocka_unit_test(test_hadamard),   cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
