@@ -133,9 +133,15 @@ static int64_t groups_of_task(const fovea_nn_linear_job *job, int workers) {
 }
 
 static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
-                                    const fovea_nn_kernels *kernels, int workers) {
-  fovea_nn_linear_job job = {.linear = linear, .rows = rows, .kernels = kernels};
+                                    const fovea_nn_kernels *kernels, const fovea_nn_pair_kernels *pairs,
+                                    int workers) {
+  fovea_nn_linear_job job = {.linear = linear, .rows = rows, .kernels = kernels, .pairs = pairs};
   const int64_t blocks = (rows->rows + FOVEA_NN_TASK_ROWS - 1) / FOVEA_NN_TASK_ROWS;
+  const int x_copied = rows->x_type != FOVEA_F32, few = rows->rows <= FOVEA_NN_FEW_ROWS;
+  const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
+  const int weights_copied = !in_panels || (linear->weight_type != FOVEA_F32 && !few);
+  job.x_rows = x_copied ? FOVEA_NN_COPIED_ROWS / kernels->row_step * kernels->row_step : FOVEA_NN_TASK_ROWS;
+  job.weight_panels = weights_copied ? FOVEA_NN_COPIED_PANELS : FOVEA_NN_PANELS;
   job.block_rows = fovea_nn_padded((rows->rows + blocks - 1) / blocks, kernels->row_step);
   job.row_blocks = (rows->rows + job.block_rows - 1) / job.block_rows;
   job.column_groups = fovea_nn_padded(linear->out, FOVEA_NN_OUTS) / FOVEA_NN_OUTS;
@@ -179,8 +185,8 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   if (status) return status;
   if (rows.rows == 0) return FOVEA_OK;
   const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
-  fovea_nn_linear_job job = make_job(&linear, &rows, kernels, fovea_schedule_workers(INT64_MAX, work, &execution));
-  job.pairs = pairs;
+  const int workers = fovea_schedule_workers(INT64_MAX, work, &execution);
+  const fovea_nn_linear_job job = make_job(&linear, &rows, kernels, pairs, workers);
   const fovea_job tasks = {&job, work, 1, {{job.tasks, fovea_nn_linear_task}}};
   fovea_schedule_run(&tasks, &execution, fovea_schedule_workers(job.tasks, work, &execution));
   return FOVEA_OK;

@@ -5,8 +5,9 @@
 #include "../arch/nn_kernels.h"
 #include "matrix.h"
 
-/* The most rows of a task. Sums, and copies of a piece of x and of W, lie on the stack: 104 KB. */
-enum { FOVEA_NN_TASK_ROWS = 96 };
+/* The most rows of a task; rows of x, and panels of W, of which a piece is copied at a time. Sums and copies lie on
+ * the stack: 44 KB. */
+enum { FOVEA_NN_TASK_ROWS = 96, FOVEA_NN_COPIED_ROWS = 8, FOVEA_NN_COPIED_PANELS = 2 };
 
 typedef struct fovea_nn_linear_job {
   const fovea_nn_linear *linear;
@@ -14,6 +15,7 @@ typedef struct fovea_nn_linear_job {
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs; /* NULL: types or layout are not for pairs, or there are none */
   int64_t block_rows, row_blocks;     /* rows of a task */
+  int x_rows, weight_panels;          /* that are multiplied at a time */
   int64_t column_groups;              /* FOVEA_NN_OUTS outputs each */
   int64_t task_groups;                /* groups of a task */
   int64_t tasks;

@@ -1,13 +1,14 @@
-/* A task takes its columns in groups of FOVEA_NN_OUTS, and each group piece by piece of the dims: 32 KB of weights
- * stay in the first-level cache while all its rows pass by, and the sums of the pieces add up in a tile. */
+/* A task takes its columns in groups of FOVEA_NN_OUTS, and each group piece by piece of the dims: 32 KB of weights,
+ * or 16 KB of a copy, stay in the first-level cache while all its rows pass by, and the sums of the pieces add up
+ * in a tile. */
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
 #include "linear.h"
 
 typedef struct task_memory {
   _Alignas(64) float sums[FOVEA_NN_TASK_ROWS * FOVEA_NN_OUTS];
-  _Alignas(64) float x[FOVEA_NN_TASK_ROWS * FOVEA_DOT_PIECE];
-  _Alignas(64) float weights[FOVEA_DOT_PIECE * FOVEA_NN_OUTS];
+  _Alignas(64) float x[FOVEA_NN_COPIED_ROWS * FOVEA_DOT_PIECE];
+  _Alignas(64) float weights[FOVEA_NN_COPIED_PANELS * FOVEA_DOT_PIECE * FOVEA_NN_PANEL];
 } task_memory;
 
 /* The rows and columns of a step. */
@@ -52,32 +53,34 @@ static int multiply_pairs(const fovea_nn_linear_job *job, const task_tile *tile,
   return 1;
 }
 
-/* Copies a piece of x as f32, if it is of another type. */
-static void place_x(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory,
+/* Copies a piece of args->rows rows of x from row `row` of the tile on as f32, if it is of another type. */
+static void place_x(const fovea_nn_linear_job *job, const task_tile *tile, int row, task_memory *memory,
                     fovea_nn_dot_args *args) {
   const fovea_nn_linear_rows *rows = job->rows;
-  const void *first = fovea_element(rows->x, rows->x_type, tile->row * rows->x_stride + tile->dim);
+  const void *first = fovea_element(rows->x, rows->x_type, (tile->row + row) * rows->x_stride + tile->dim);
   if (rows->x_type == FOVEA_F32) {
     args->x = first;
     args->x_stride = rows->x_stride;
     return;
   }
-  const fovea_widen_args widen = {first,      rows->x_type, rows->x_stride, tile->rows,
+  const fovea_widen_args widen = {first,      rows->x_type, rows->x_stride, args->rows,
                                   tile->dims, memory->x,    FOVEA_DOT_PIECE};
   job->kernels->widen(&widen);
   args->x = memory->x;
   args->x_stride = FOVEA_DOT_PIECE;
 }
 
-/* Finds a piece of the weights, or copies it as f32 panels. Returns the kernel that multiplies by it. */
-static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, const task_tile *tile,
+/* Finds a piece of args->panels panels of the weights from the tile's panel `panel` on, or copies it as f32 panels.
+ * Returns the kernel that multiplies by it. */
+static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, const task_tile *tile, int panel,
                                             task_memory *memory, fovea_nn_dot_args *args) {
   const fovea_nn_linear *linear = job->linear;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const int64_t stride = in_panels ? fovea_nn_panel_stride(linear->in, linear->weight_type) : linear->weight_stride;
-  const int64_t first = in_panels ? tile->out / FOVEA_NN_PANEL * stride : tile->out * stride;
-  const void *weights = fovea_element(linear->weights, linear->weight_type, first);
-  args->panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
+  const int64_t out = tile->out + (int64_t)panel * FOVEA_NN_PANEL;
+  const void *weights =
+      fovea_element(linear->weights, linear->weight_type, (in_panels ? out / FOVEA_NN_PANEL : out) * stride);
+  const int rest = tile->outs - panel * FOVEA_NN_PANEL, most = args->panels * FOVEA_NN_PANEL;
   if (in_panels && (linear->weight_type == FOVEA_F32 || tile->rows <= FOVEA_NN_FEW_ROWS)) {
     args->weights = fovea_element(weights, linear->weight_type, tile->dim * FOVEA_NN_PANEL);
     args->panel_stride = stride;
@@ -90,7 +93,7 @@ static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, cons
                                      .stride = stride,
                                      .dim = tile->dim,
                                      .dims = tile->dims,
-                                     .outs = tile->outs,
+                                     .outs = rest < most ? rest : most,
                                      .to = memory->weights};
   job->kernels->widen_weights(&widen);
   args->weights = memory->weights;
@@ -119,6 +122,22 @@ static void finish(const fovea_nn_linear_job *job, const task_tile *tile, const 
   job->kernels->finish(&args);
 }
 
+/* Multiplies f32 numbers: as many panels of weights, and as many rows of x, as there is room for. */
+static void multiply(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory) {
+  const int panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
+  fovea_nn_dot_args args = {.dims = tile->dims, .begun = tile->dim > 0};
+  for (int panel = 0; panel < panels; panel += args.panels) {
+    args.panels = panels - panel < job->weight_panels ? panels - panel : job->weight_panels;
+    fovea_nn_dot_function *dot = place_weights(job, tile, panel, memory, &args);
+    for (int row = 0; row < tile->rows; row += args.rows) {
+      args.rows = tile->rows - row < job->x_rows ? tile->rows - row : job->x_rows;
+      place_x(job, tile, row, memory, &args);
+      args.sums = memory->sums + row * FOVEA_NN_OUTS + panel * FOVEA_NN_PANEL;
+      dot(&args);
+    }
+  }
+}
+
 /* One group of columns for the task's rows. */
 static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_pieces *pieces,
                           task_memory *memory) {
@@ -127,8 +146,7 @@ static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_
     tile->dims = in - tile->dim < FOVEA_DOT_PIECE ? (int)(in - tile->dim) : FOVEA_DOT_PIECE;
     fovea_nn_dot_args args = {.rows = tile->rows, .dims = tile->dims, .begun = tile->dim > 0, .sums = memory->sums};
     if (job->pairs && multiply_pairs(job, tile, pieces, &args)) continue;
-    place_x(job, tile, memory, &args);
-    place_weights(job, tile, memory, &args)(&args);
+    multiply(job, tile, memory);
   }
   finish(job, tile, memory);
 }
