@@ -14,19 +14,26 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <unistd.h>
 
-/* The sizes that docs/threads.md says are enough, without AMX and with it. In debug builds, without optimisation or
- * with sanitizers, functions need more. */
+/* What the header says a call uses. In debug builds, without optimisation or with sanitizers, functions need more.
+ */
 #ifdef NDEBUG
-enum { PLAIN_STACK = 128 * 1024, AMX_STACK = 144 * 1024 };
+enum { CALL_STACK = FOVEA_STACK_SIZE };
 #else
-enum { PLAIN_STACK = 512 * 1024, AMX_STACK = 512 * 1024 };
+enum { CALL_STACK = 512 * 1024 };
 #endif
+/* What a system needs beside: its own data on the stack of a thread; the frame of a signal, if it does not say. */
+enum { THREAD_STACK = 16 * 1024, SIGNAL_STACK = 16 * 1024 };
 
 static int modes; /* of all problems here; see modes.h */
 
-static size_t stack_size(void) {
-  return modes ? AMX_STACK : PLAIN_STACK;
+static size_t signal_stack(void) {
+#ifdef _SC_MINSIGSTKSZ
+  const long frame = sysconf(_SC_MINSIGSTKSZ);
+  if (frame > 0) return (size_t)frame;
+#endif
+  return SIGNAL_STACK;
 }
 
 /* Uses all that a call may use on its stack: masks, softcap, sinks, values that are not finite. */
@@ -169,7 +176,7 @@ static void *send_signals(void *context) {
 
 static void test_handler_that_attends(void **state) {
   (void)state;
-  stack_t small = {.ss_size = stack_size()};
+  stack_t small = {.ss_size = CALL_STACK + signal_stack()};
   stack_t none = {.ss_flags = SS_DISABLE};
   small.ss_sp = malloc(small.ss_size);
   assert_non_null(small.ss_sp);
@@ -210,7 +217,7 @@ static void test_small_stack(void **state) {
   pthread_attr_t attributes;
   void *failed;
   assert_int_equal(pthread_attr_init(&attributes), 0);
-  assert_int_equal(pthread_attr_setstacksize(&attributes, stack_size()), 0);
+  assert_int_equal(pthread_attr_setstacksize(&attributes, CALL_STACK + THREAD_STACK), 0);
   assert_int_equal(pthread_create(&thread, &attributes, call_on_small_stack, NULL), 0);
   assert_int_equal(pthread_join(thread, &failed), 0);
   assert_null(failed);

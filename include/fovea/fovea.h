@@ -851,6 +851,11 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
 /* The alignment of scratch, in bytes. */
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
+/* Bytes of stack. Every call of this library and of fovea_nn uses less, on the calling thread and on each worker's,
+ * if the library is compiled with optimisation. Frames that signals push are not the library's; callbacks and
+ * allocators of the caller's come on top. */
+#define FOVEA_STACK_SIZE 65536
+
 /* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
  * types, the modes and whether AMX was allowed when the plan was made, the batch, the number of position terms, the
  * CPUs of this process (if keys may be split between them) and

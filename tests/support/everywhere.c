@@ -1,6 +1,7 @@
 #include "everywhere.h"
 
 #include "check.h"
+#include "painted.h"
 #include "trial.h"
 
 #include <pthread.h>
@@ -48,6 +49,7 @@ struct member {
   void *job;
 };
 static atomic_llong next_task;
+static int on_this_thread; /* 1: loops run their tasks on the caller's stack */
 
 static void *work(void *context) {
   const struct member *member = context;
@@ -65,6 +67,8 @@ void everywhere_loop(void *context, int64_t tasks, int workers, fovea_task_funct
   (void)context;
   everywhere_look();
   if (workers > EVERYWHERE_THREADS) abort();
+  for (int64_t task = 0; on_this_thread && task < tasks; task++) run(job, task, (int)(task % workers));
+  if (on_this_thread) return;
   atomic_store(&next_task, 0);
   for (int i = 0; i < workers; i++) {
     members[i] = (struct member){.worker = i, .tasks = tasks, .run = run, .job = job};
@@ -91,8 +95,28 @@ static void act_in(const struct environment *environment, void (*act)(void)) {
     fail_msg("%s: other results (%s)", name, everywhere_isa != NULL ? everywhere_isa : "the best");
 }
 
+struct act {
+  void (*act)(void);
+};
+
+static void act_alone(void *context) {
+  ((const struct act *)context)->act();
+}
+
+/* Once more, with tasks and all, on a painted stack. */
+static void act_on_small_stack(void (*act)(void)) {
+  struct act alone = {act};
+  memset(results, 0, sizeof results);
+  results_used = 0;
+  on_this_thread = 1;
+  assert_small_stack(everywhere_isa != NULL ? everywhere_isa : "the best", act_alone, &alone);
+  on_this_thread = 0;
+  if (memcmp(results, expected, sizeof results) != 0) fail_msg("%s", "other results on a small stack");
+}
+
 void assert_same_everywhere(void (*act)(void)) {
   act_in(NULL, act);
+  if (STACKS_ARE_MEASURED) act_on_small_stack(act);
   for (const struct environment *next = environment_list; next->name != NULL; next++) act_in(next, act);
 }
 

@@ -28,7 +28,8 @@ void everywhere_look_at_flags(void);
 enum { EVERYWHERE_THREADS = 3 };
 void everywhere_loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job);
 
-/* Calls act() in the usual environment and in every other; then with every instruction set. */
+/* Calls act() in the usual environment and in every other, and measures its stack (painted.h), on which its own
+ * arrays lie, too; then with every instruction set. */
 void assert_same_everywhere(void (*act)(void));
 void assert_same_everywhere_on_isas(void (*act)(void));
 
