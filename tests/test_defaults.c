@@ -268,12 +268,37 @@ static void test_state(void **state) {
   assert_memory_equal(given, expected, sizeof given);
 }
 
+/* Scratch is compared with all rows of a state whose strides are not set. */
+static void test_state_and_scratch(void **state) {
+  (void)state;
+  enum { NUMBERS = BATCH * HEADS * ROWS * (V_DIM + 2), BYTES = 1 << 20 };
+  _Alignas(FOVEA_SCRATCH_ALIGNMENT) static unsigned char memory[BYTES];
+  fovea_state of;
+  fovea_tensors tensors;
+  fovea_execution execution;
+  fovea_error error;
+  fovea_problem p = whole_problem();
+  p.to_state = 1;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch = memory + 64 * 32;
+  execution.scratch_size = BYTES - 64 * 32;
+  float *const last = (float *)(void *)(memory + 64 * 32 + 4); /* the last numbers lie in scratch */
+  fovea_state_init(&of, BATCH, HEADS, ROWS, V_DIM, 0, KEYS, last - NUMBERS + 2);
+  fovea_tensors_init(&tensors, q, k, v, NULL, NULL);
+  tensors.state = &of;
+  assert_int_equal(fovea_attend(&p, &tensors, &execution, &error), FOVEA_ERROR_OVERLAP);
+  assert_non_null(strstr(error.text, "state"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_problem_sizes), cmocka_unit_test(test_first_fields), cmocka_unit_test(test_one_axis),
-      cmocka_unit_test(test_zeros),         cmocka_unit_test(test_scale),        cmocka_unit_test(test_resolve),
-      cmocka_unit_test(test_relative_term), cmocka_unit_test(test_rotation),     cmocka_unit_test(test_hadamard),
-      cmocka_unit_test(test_new_rows),      cmocka_unit_test(test_state),
+      cmocka_unit_test(test_problem_sizes), cmocka_unit_test(test_first_fields),
+      cmocka_unit_test(test_one_axis),      cmocka_unit_test(test_zeros),
+      cmocka_unit_test(test_scale),         cmocka_unit_test(test_resolve),
+      cmocka_unit_test(test_relative_term), cmocka_unit_test(test_rotation),
+      cmocka_unit_test(test_hadamard),      cmocka_unit_test(test_new_rows),
+      cmocka_unit_test(test_state),         cmocka_unit_test(test_state_and_scratch),
   };
   return cmocka_run_group_tests(tests, make_numbers, NULL);
 }

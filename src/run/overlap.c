@@ -1,5 +1,6 @@
 #include "overlap.h"
 
+#include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/types.h"
 #include "../base/validate.h"
@@ -52,22 +53,24 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
   }
 }
 
-fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *state) {
-  int64_t dim = fovea_state_numbers(state->dim, state->keys_begin, state->keys_end), low = 0, high = dim;
-  const fovea_strides *strides = &state->strides;
-  const int there = state->rows > 0 && dim > 0; /* strides of nothing may be any numbers */
-  const int64_t reached[] = {there && state->batch > 1 ? (state->batch - 1) * strides->batch : 0,
-                             there && state->heads > 1 ? (state->heads - 1) * strides->head : 0,
-                             there && state->rows > 1 ? (state->rows - 1) * strides->row : 0};
+fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *given) {
+  fovea_state state;
+  if (fovea_read_state("state", given, &state, NULL) != FOVEA_OK) return (fovea_written){.name = "state"};
+  int64_t dim = fovea_state_numbers(state.dim, state.keys_begin, state.keys_end), low = 0, high = dim;
+  const fovea_strides *strides = &state.strides;
+  const int there = state.rows > 0 && dim > 0; /* strides of nothing may be any numbers */
+  const int64_t reached[] = {there && state.batch > 1 ? (state.batch - 1) * strides->batch : 0,
+                             there && state.heads > 1 ? (state.heads - 1) * strides->head : 0,
+                             there && state.rows > 1 ? (state.rows - 1) * strides->row : 0};
   if (!there) high = 0;
   for (int axis = 0; axis < 3; axis++) *(reached[axis] < 0 ? &low : &high) += reached[axis];
   return (fovea_written){.name = "state",
-                         .begin = (uintptr_t)state->numbers + (uintptr_t)(low * (int64_t)sizeof(float)),
-                         .end = (uintptr_t)state->numbers + (uintptr_t)(high * (int64_t)sizeof(float)),
-                         .pointer = state->numbers,
-                         .axes = {state->strides, plan->problem.heads, 32},
-                         .batch = state->batch,
-                         .rows = state->rows,
+                         .begin = (uintptr_t)state.numbers + (uintptr_t)(low * (int64_t)sizeof(float)),
+                         .end = (uintptr_t)state.numbers + (uintptr_t)(high * (int64_t)sizeof(float)),
+                         .pointer = state.numbers,
+                         .axes = {state.strides, plan->problem.heads, 32},
+                         .batch = state.batch,
+                         .rows = state.rows,
                          .dim = dim,
                          .packed = plan->problem.cu_seqlens_q != NULL};
 }
