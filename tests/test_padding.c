@@ -88,6 +88,29 @@ static void test_accepted(void **state) {
   fovea_pattern_destroy(by_row);
 }
 
+static void *no_memory(void *context, size_t size, size_t alignment) {
+  (void)context, (void)size, (void)alignment;
+  return NULL;
+}
+
+static void release_nothing(void *context, void *pointer) {
+  (void)context, (void)pointer;
+}
+
+/* A batch without lists is refused at once, however large it is: for its offsets, or since there is no memory. */
+static void test_large_batch(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_error error;
+  fovea_problem_init(&problem, INT64_C(1) << 44, 1, 1, 3, 2, 1, 1);
+  problem.causal = 1;
+  problem.allocator = (fovea_allocator){NULL, no_memory, release_nothing};
+  assert_int_equal(fovea_plan_create(&problem, &plan, &error), FOVEA_ERROR_RULE);
+  problem.q_len = 2;
+  assert_int_equal(fovea_plan_create(&problem, &plan, &error), FOVEA_ERROR_MEMORY);
+}
+
 static void test_contiguous_tensors(void **state) {
   (void)state;
   static const float q[3 * DIM], k[2 * DIM];
@@ -274,8 +297,10 @@ static void test_generate(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_refused), cmocka_unit_test(test_accepted), cmocka_unit_test(test_contiguous_tensors),
-      cmocka_unit_test(test_right),   cmocka_unit_test(test_left),     cmocka_unit_test(test_generate),
+      cmocka_unit_test(test_refused),  cmocka_unit_test(test_large_batch),
+      cmocka_unit_test(test_accepted), cmocka_unit_test(test_contiguous_tensors),
+      cmocka_unit_test(test_right),    cmocka_unit_test(test_left),
+      cmocka_unit_test(test_generate),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -71,7 +71,9 @@ static const char *needs_own_key(const fovea_problem *p, const fovea_pattern *pa
 fovea_status fovea_check_own_keys(const fovea_problem *p, fovea_error *error) {
   if (p->offsets || p->offset != FOVEA_OFFSET_BOTTOM_RIGHT) return FOVEA_OK;
   if (p->patterns == NULL && !needs_own_key(p, p->pattern)) return FOVEA_OK;
-  for (int64_t b = 0; b < p->batch; b++) {
+  /* Without lists all entries are alike, and there may be very many. */
+  const int lists = p->q_lens || p->kv_lens || p->cu_seqlens_q || p->cu_seqlens_kv || p->patterns;
+  for (int64_t b = 0; b < (lists ? p->batch : 1); b++) {
     const fovea_entry entry = fovea_entry_lengths(p, b);
     const char *const rule = needs_own_key(p, entry.pattern);
     if (entry.offset >= 0 || entry.kv_len == 0 || !rule) continue; /* without keys no row sees any */

@@ -118,12 +118,25 @@ static int64_t *expect(const struct trial_of_lists *t) {
   return keys;
 }
 
+/* The default offsets, if one is negative and must be said. */
+static const int64_t *said_offsets(const struct trial_of_lists *t, int64_t offsets[3]) {
+  const struct shape *s = &t->shape;
+  int negative = 0;
+  assert_true(s->batch <= 3);
+  for (int64_t b = 0; b < s->batch; b++) {
+    offsets[b] = (s->with_lens ? t->lens[b] : s->kv_len) - s->q_len;
+    negative |= offsets[b] < 0;
+  }
+  return s->causal && negative ? offsets : NULL;
+}
+
 static void run(struct trial_of_lists *t, const char *isa, const fovea_execution *execution) {
   fovea_error error = {0};
+  int64_t offsets[3];
   memset(t->keys, 0x55, (size_t)(t->shape.batch * t->shape.q_len * t->shape.top_k) * sizeof *t->keys);
   t->selection.isa = isa;
   t->selection.kv_lens = t->shape.with_lens ? t->lens : NULL;
-  t->selection.offsets = t->shape.with_offsets ? t->offsets : NULL;
+  t->selection.offsets = t->shape.with_offsets ? t->offsets : said_offsets(t, offsets);
   if (fovea_nn_select(&t->selection, execution, &error)) fail_msg("%s", error.text);
 }
 
@@ -363,7 +376,7 @@ static void test_no_rows(void **state) {
 static void test_refusals(void **state) {
   const struct shape s = {1, 2, 4, 9, 8, 3, IN_ORDER, FOVEA_F32, FOVEA_F32, 1, 0, 0, 0};
   struct trial_of_lists t = make(&s, 18);
-  const int64_t one[1] = {0}, far[1] = {10}, numbers[2] = {0, 0};
+  const int64_t one[1] = {0}, far[1] = {10}, few[1] = {3}, numbers[2] = {0, 0};
   (void)state;
   t.keys[0] = 77;
   REFUSES(bad.struct_size = 3, FOVEA_ERROR_STRUCT_SIZE, "selection");
@@ -378,6 +391,7 @@ static void test_refusals(void **state) {
   REFUSES((bad.causal = 0, bad.offset = 3), FOVEA_ERROR_UNUSED, "offset is set");
   REFUSES((bad.offsets = one, bad.offset = 3), FOVEA_ERROR_UNUSED, "offset is set");
   REFUSES(bad.kv_lens = far, FOVEA_ERROR_LENGTHS, "kv_lens");
+  REFUSES(bad.kv_lens = few, FOVEA_ERROR_RULE, "q length 4 and kv length 3: the default offset is -1");
   const int64_t *const odd = (const int64_t *)(const void *)((const char *)(const void *)numbers + 1);
   REFUSES(bad.kv_lens = odd, FOVEA_ERROR_ALIGNMENT,
           "kv_lens is 1 bytes off an address that is a multiple of 8"); /* before its numbers are read */
