@@ -120,8 +120,8 @@ static fovea_status check_rows(const move_call *call, fovea_error *error) {
   if (!m->sequence) return fovea_fail(error, FOVEA_ERROR_NULL, "sequence is NULL");
   fovea_status status = fovea_check_sequence(m->sequence, &call->shape, 0, m->begin, m->end, NULL, error);
   if (!status) status = fovea_check_sequence(m->sequence, &call->shape, 0, c->begin, c->end, NULL, error);
-  if (!status) status = fovea_check_coded_rows(m->sequence, &call->shape, 0, 0, m->begin, m->end, NULL, error);
-  if (!status) status = fovea_check_coded_rows(m->sequence, &call->shape, 1, 0, c->begin, c->end, NULL, error);
+  if (!status) status = fovea_check_coded_rows(m->sequence, &call->shape, 0, 0, m->begin, m->end, error);
+  if (!status) status = fovea_check_coded_rows(m->sequence, &call->shape, 1, 0, c->begin, c->end, error);
   if (!status) status = check_groups(call, error);
   return status ? status : fovea_check_claims(&claims, error);
 }

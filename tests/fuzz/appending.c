@@ -33,11 +33,20 @@ static int has_one_source_of_angles(const fovea_rotary *rotary) {
   return tables || rotary->table_rows == 0;
 }
 
+/* Axes of 1 to 4 numbers; of one, no pair names it. */
+static int has_axes(const fovea_rotary *rotary) {
+  if (rotary->axes < 1 || rotary->axes > FOVEA_ROTARY_AXES) return 0;
+  if (rotary->axes == 1) return rotary->pair_axes == NULL;
+  for (int64_t i = 0; rotary->pair_axes && i < rotary->dims / 2; i++)
+    if (rotary->pair_axes[i] >= rotary->axes) return 0;
+  return rotary->pair_axes != NULL;
+}
+
 static int is_sound_rotary(const fovea_rotary *rotary, int64_t dim) {
   const int64_t pairs = rotary->dims / 2;
   if ((int)rotary->layout < 0 || (int)rotary->layout > FOVEA_ROTARY_HALVES) return 0;
   if (rotary->dims < 0 || rotary->dims > dim || rotary->dims % 2 != 0) return 0;
-  if (!has_one_source_of_angles(rotary)) return 0;
+  if (!has_one_source_of_angles(rotary) || !has_axes(rotary)) return 0;
   if (rotary->cosines || rotary->sines) {
     if (rotary->table_rows < 0 || rotary->table_stride < pairs) return 0;
     if (rotary->table_rows == 0 || pairs == 0) return rotary->cosines && rotary->sines;
@@ -52,12 +61,29 @@ static int is_rotated_at(const fovea_rotary *rotary, int64_t last) {
   return last <= INT64_C(1) << 40 && (!rotary->cosines || last < rotary->table_rows);
 }
 
+/* The number that a row rotates by on one axis. */
+static int64_t number_on(const fovea_new_rows *rows, int64_t axis, int64_t entry, int64_t row) {
+  if (!rows->rotary_positions) return first_of(rows, entry) + row;
+  return rows->rotary_positions[(axis * rows->batch + entry) * rows->rows + row];
+}
+
+static int are_rotated(const struct new_rows *call, int64_t entry, int64_t count) {
+  const fovea_new_rows *rows = &call->rows;
+  if (!rows->rotary_positions) return is_rotated_at(&call->rotary, first_of(rows, entry) + count - 1);
+  for (int64_t row = 0; row < count; row++)
+    for (int64_t axis = 0; axis < call->rotary.axes; axis++) {
+      const int64_t number = number_on(rows, axis, entry, row);
+      if (number < (call->rotary.cosines ? 0 : -(INT64_C(1) << 40)) || !is_rotated_at(&call->rotary, number))
+        return 0;
+    }
+  return 1;
+}
+
 static int entry_is_sound(const struct new_rows *call, int64_t entry) {
   const int64_t first = first_of(&call->rows, entry), count = count_of(&call->rows, entry);
   if (count < 0 || count > call->rows.rows) return 0;
   if (count == 0) return 1;
-  if (first < 0 || first > INT64_MAX - count || (call->rotated && !is_rotated_at(&call->rotary, first + count - 1)))
-    return 0;
+  if (first < 0 || first > INT64_MAX - count || (call->rotated && !are_rotated(call, entry, count))) return 0;
   const struct row_shape shape = {call->rows.kv_heads, call->rows.qk_dim, call->rows.v_dim};
   return sequence_holds(&call->rows.sequences[entry], first, first + count) &&
          sequence_fits(&call->rows.sequences[entry], &shape, first, first + count);
@@ -98,6 +124,7 @@ static enum verdict judge(struct scene *scene, const struct new_rows *call) {
   arena_forget(&scene->arena);
   if (!has_sound_sizes(rows)) return VERDICT_REFUSED;
   if (call->rotated && !is_sound_rotary(&call->rotary, rows->qk_dim)) return VERDICT_REFUSED;
+  if (!call->rotated && rows->rotary_positions) return VERDICT_REFUSED;
   if (!is_worth_the_time(call)) return VERDICT_ELSEWHERE;
   if (rows->rows == 0) return VERDICT_RIGHT;
   if (!is_element(rows->k, type_size(rows->k_type)) || !is_element(rows->v, type_size(rows->v_type)))
@@ -116,12 +143,14 @@ static enum verdict judge(struct scene *scene, const struct new_rows *call) {
 }
 
 /* Rotates one row of keys as contract_rotary.c does. */
-static void rotate(const struct scene *scene, const fovea_rotary *rotary, const struct fraction *turns,
-                   int64_t position, float *numbers) {
+static void rotate(const struct scene *scene, const struct new_rows *call, const struct fraction *turns,
+                   int64_t entry, int64_t row, float *numbers) {
+  const fovea_rotary *rotary = &call->rotary;
   const int64_t pairs = rotary->dims / 2;
   for (int64_t i = 0; i < pairs; i++) {
     const int interleaved = rotary->layout == FOVEA_ROTARY_INTERLEAVED;
     float *x = numbers + (interleaved ? 2 * i : i), *y = interleaved ? x + 1 : x + pairs, cosine, sine;
+    const int64_t position = number_on(&call->rows, rotary->pair_axes ? rotary->pair_axes[i] : 0, entry, row);
     if (rotary->cosines) {
       const int64_t place = position * rotary->table_stride + i;
       const struct row cosines = {(uintptr_t)(rotary->cosines + place), FOVEA_F32, 0};
@@ -151,7 +180,7 @@ static void write_to_model(const struct scene *scene, const struct new_rows *cal
         const struct row new_value = segment_row(segment, 1, head, position);
         float numbers[DIM_LIMIT];
         load_row(&scene->arena, &key, rows->qk_dim, numbers);
-        if (rotary) rotate(scene, rotary, turns, position, numbers);
+        if (rotary) rotate(scene, call, turns, b, i, numbers);
         move_row(&scene->arena, &key, &new_key, rows->qk_dim, numbers, rotary ? rotary->dims : 0);
         move_row(&scene->arena, &value, &new_value, rows->v_dim, NULL, 0);
       }

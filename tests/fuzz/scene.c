@@ -252,6 +252,28 @@ static void create_rotary(struct new_rows *call, struct scene *scene) {
   if (scene->wild && bytes_one_in(bytes, 4)) wild_edit(rotary, rotary_fields, COUNT(rotary_fields), bytes);
 }
 
+/* What keys are rotated to, if not to their places, on one axis or more. Lists of exactly their size. */
+static void create_positions(struct new_rows *call, struct scene *scene) {
+  struct bytes *bytes = scene->bytes;
+  fovea_new_rows *rows = &call->rows;
+  fovea_rotary *rotary = &call->rotary;
+  if (!bytes_one_in(bytes, 3) || rotary->dims < 0 || rotary->dims > DIM_LIMIT) return;
+  rotary->axes = 1 + bytes_below(bytes, FOVEA_ROTARY_AXES);
+  if (scene->wild && bytes_one_in(bytes, 16)) rotary->axes = wild_number(bytes);
+  call->pair_axes = allocate(DIM_LIMIT / 2, 1);
+  for (int64_t i = 0; i < DIM_LIMIT / 2; i++)
+    call->pair_axes[i] = (unsigned char)bytes_below(bytes, FOVEA_ROTARY_AXES);
+  if (rotary->axes > 1 || (scene->wild && bytes_one_in(bytes, 16))) rotary->pair_axes = call->pair_axes;
+  if (rows->batch != call->batch || rows->rows < 0 || rows->rows > 24 || !bytes_one_in(bytes, 2)) return;
+  const int64_t count = rows->batch * rows->rows * FOVEA_ROTARY_AXES;
+  call->positions = allocate(count, sizeof *call->positions);
+  for (int64_t i = 0; i < count; i++) {
+    call->positions[i] = bytes_below(bytes, 256) - (rotary->cosines ? 0 : 128);
+    if (scene->wild && bytes_one_in(bytes, 64)) call->positions[i] = wild_number(bytes);
+  }
+  rows->rotary_positions = call->positions;
+}
+
 void new_rows_create(struct new_rows *call, struct scene *scene) {
   struct bytes *bytes = scene->bytes;
   const int64_t taken = scene->arena.taken;
@@ -288,6 +310,7 @@ void new_rows_create(struct new_rows *call, struct scene *scene) {
   rows->isa = scene_isa(scene);
   if (scene->wild && bytes_one_in(bytes, 3)) wild_edit(rows, row_fields, COUNT(row_fields), bytes);
   if (scene->wild && bytes_one_in(bytes, 32)) rows->sequences = NULL;
+  create_positions(call, scene);
   scene->arena.taken = taken; /* free for others after the call */
 }
 
@@ -296,4 +319,6 @@ void new_rows_destroy(struct new_rows *call) {
   free(call->firsts);
   free(call->counts);
   free(call->frequencies);
+  free(call->positions);
+  free(call->pair_axes);
 }

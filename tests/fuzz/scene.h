@@ -33,8 +33,9 @@ struct new_rows {
   fovea_new_rows rows;
   fovea_rotary rotary;
   fovea_sequence *sequences;
-  int64_t *firsts, *counts;
+  int64_t *firsts, *counts, *positions;
   double *frequencies;
+  unsigned char *pair_axes;
   int64_t batch; /* entries of the lists */
   int rotated;   /* whether keys are rotated */
 };

@@ -94,6 +94,39 @@ static void test_single_calls(void **state) {
   }
 }
 
+/* Rows that are rotated to other positions than their own, which the embedding takes; a layer without a rotary
+ * embedding passes the list over. A stack without one refuses it. */
+static void test_rotary_positions(void **state) {
+  (void)state;
+  static float y[SIZE], expected[SIZE];
+  int64_t listed[ROWS];
+  struct over over, alone;
+  fovea_nn_encoder_rows rows;
+  fovea_rotary rotary;
+  fovea_error error;
+  make_kind(NORM_FIRST);
+  make_over(&over, BATCH, LENGTH);
+  make_over(&alone, BATCH, LENGTH);
+  over.problem.causal = alone.problem.causal = 1;
+  over.tensors.rotary_positions = listed;
+  for (int i = 0; i < ROWS; i++) listed[i] = 5 * i % 17 - 3;
+  fovea_nn_encoder_rows_init(&rows, &over.attending, ids, y);
+  assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, NULL, &error), FOVEA_ERROR_UNUSED);
+  assert_non_null(strstr(error.text, "no layer has a rotary embedding"));
+  fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, STACK_DIM);
+  stack.layers[0].self_attention.rotary = stack.layers[2].self_attention.rotary = &rotary;
+  run(&rows, NULL);
+  embed(expected);
+  for (int i = 0; i < STACK_LAYERS; i++) {
+    alone.tensors.rotary_positions = i == 1 ? NULL : listed;
+    assert_int_equal(
+        fovea_nn_block_run(&stack.layers[i].block, &alone.attending, NULL, expected, expected, NULL, NULL),
+        FOVEA_OK);
+  }
+  normalise(stack.encoder.final_norm, expected);
+  assert_memory_equal(y, expected, sizeof y);
+}
+
 /* Each layer's scores, as the layers give them one by one. */
 static void test_scores(void **state) {
   (void)state;
@@ -402,9 +435,11 @@ static int set_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_single_calls),   cmocka_unit_test(test_scores),     cmocka_unit_test(test_ids),
-      cmocka_unit_test(test_padded),         cmocka_unit_test(test_packed),     cmocka_unit_test(test_rows_first),
-      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_everywhere), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_single_calls), cmocka_unit_test(test_rotary_positions),
+      cmocka_unit_test(test_scores),       cmocka_unit_test(test_ids),
+      cmocka_unit_test(test_padded),       cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_rows_first),   cmocka_unit_test(test_token_by_token),
+      cmocka_unit_test(test_everywhere),   cmocka_unit_test(test_scratch),
       cmocka_unit_test(test_walk_through),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
