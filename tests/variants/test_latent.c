@@ -395,6 +395,43 @@ static void test_chunks(void **state) {
       }
 }
 
+/* Rows in the cache from place 0 on that are rotated from 1,000 on have the bits of a prompt at position 1,000. */
+static void test_rotary_positions(void **state) {
+  (void)state;
+  for (int form = 0; form < 2; form++) {
+    struct model m;
+    struct cache c;
+    int64_t positions[ROWS];
+    fovea_nn_latent_tensors t;
+    fovea_error error = {0};
+    make(&m, &shapes[0], 50);
+    choose(&m, (fovea_nn_latent_form)form);
+    make_cache(&c, &m.shape, FOVEA_F32, 1);
+    float *y = malloc((size_t)(2 * ROWS * m.shape.in) * sizeof *y), *expected = y + ROWS * m.shape.in;
+    assert_non_null(y);
+    assert_true(m.shape.rope > 0);
+    for (int i = 0; i < ROWS; i++) positions[i] = 1000 + i;
+    fovea_problem p = problem_of(&m, 1, ROWS, ROWS);
+    fovea_nn_latent_tensors_init(&t, m.x, expected);
+    t.first_position = 1000;
+    if (fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error)) fail_msg("%s", error.text);
+    p.segmented = 1;
+    t.y = y;
+    t.sequences = &c.sequences[0];
+    t.layer = LAYER;
+    t.first_position = 0;
+    t.rotary_positions = positions;
+    if (fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error)) fail_msg("%s", error.text);
+    assert_same(y, expected, ROWS * m.shape.in);
+    m.latent.rotary = NULL;
+    assert_int_equal(fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error), FOVEA_ERROR_UNUSED);
+    assert_non_null(strstr(error.text, "rotary_positions is set"));
+    free(y);
+    free(c.memory);
+    destroy(&m);
+  }
+}
+
 /* Three entries of different lengths, one call: each has the bits that it has alone. Packed rows, and padded ones.
  */
 static void test_batches(void **state) {
@@ -687,8 +724,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_prompts),  cmocka_unit_test(test_chunks), cmocka_unit_test(test_batches),
-      cmocka_unit_test(test_threads),  cmocka_unit_test(test_forms),  cmocka_unit_test(test_padding),
+      cmocka_unit_test(test_prompts),  cmocka_unit_test(test_chunks),  cmocka_unit_test(test_rotary_positions),
+      cmocka_unit_test(test_batches),  cmocka_unit_test(test_threads), cmocka_unit_test(test_forms),
+      cmocka_unit_test(test_padding),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
