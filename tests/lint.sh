@@ -6,13 +6,14 @@ lint_versions="clang-tidy 14, cppcheck 2.10, gcc 12"
 
 lint_shell() { shellcheck -x run .ci/run tests/*/*.sh bench/*/*.sh; }
 
-# .cppcheck lists its false alarms.
+# .cppcheck lists its false alarms. What stands around the snippets of the pages is no program without them.
 lint_cppcheck() {
   grep -v '^ *\(#\|$\)' .cppcheck >build/cppcheck.suppressions
   cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability -j "$jobs" \
     --suppressions-list=build/cppcheck.suppressions --inline-suppr \
     -DFOVEA_OPENMP=1 -D__x86_64__ -D__linux__ -D__GNUC__=12 -Iinclude -I. -Itests \
     -DVECTOR_LAYER='"arch/avx2/vector.h"' -DTILES='"arch/avx2/tiles.h"' \
+    -i tests/documents/snippets \
     src nn arch tools/fovea tests bench examples
 }
 
@@ -34,7 +35,7 @@ lint_tidy() { # files
 
 # Only files that the preset builds are in its list of compilations.
 tidied_sources() {
-  c_files | grep '\.c$' | grep -v -e ^examples/embed/ -e ^examples/own_threads/ -e ^tests/processes/ -e ^tests/install/
+  c_files | grep '\.c$' | grep -v -e ^examples/embed/ -e ^examples/own_threads/ -e ^tests/processes/ -e ^tests/install/ -e ^tests/documents/
 }
 
 installed_lint_versions() {
