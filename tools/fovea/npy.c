@@ -188,7 +188,7 @@ static bool take_entry(const struct source *source, struct cursor *cursor, struc
   unsigned entry;
   if (strcmp(key, "descr") == 0) {
     entry = 1;
-    if (take(cursor, '[')) return refuse_type(source, "has a structured element type", "");
+    if (take(cursor, '[')) return refuse_type(source, "has a structured element type", "|V");
     if (!take_string(cursor, header->descr, sizeof header->descr)) return garbled(source);
   } else if (strcmp(key, "fortran_order") == 0) {
     entry = 2;
