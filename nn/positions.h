@@ -20,11 +20,13 @@ int64_t fovea_nn_first_of(const fovea_nn_positions *positions, int64_t entry);
 fovea_status fovea_nn_check_positions(const fovea_nn_positions *positions, int64_t least, int64_t most,
                                       const char *of, fovea_error *error);
 
-/* Why positions would not be used. The list needs a rotary embedding, and makes other positions those of a cache. */
+/* Why positions would not be used. The list needs a rotary embedding, and makes other positions those of a cache.
+ */
 fovea_status fovea_nn_refuse_unused_positions(int64_t first, const int64_t *firsts, const int64_t *rotary,
                                               int has_rotary, int appends, fovea_error *error);
 
-/* Checks a rotary embedding of heads of `dim`, and that it has the positions. Of a list, all rows of all entries. */
+/* Checks a rotary embedding of heads of `dim`, and that it has the positions. Of a list, all rows of all entries.
+ */
 fovea_status fovea_nn_check_rotary(const fovea_rotary *given, int64_t dim, const fovea_nn_positions *positions,
                                    fovea_error *error);
 

@@ -119,8 +119,8 @@ static int64_t rotated_by(const fovea_new_rows *rows, const fovea_rotary *rotary
 }
 
 /* Rotates the pairs of a row of numbers as contract_rotary.c does. */
-static void rotate(const fovea_new_rows *rows, const fovea_rotary *rotary, int64_t entry, int64_t row, int64_t place,
-                   float *numbers) {
+static void rotate(const fovea_new_rows *rows, const fovea_rotary *rotary, int64_t entry, int64_t row,
+                   int64_t place, float *numbers) {
   static struct fraction turns[DIM_LIMIT];
   const int64_t pairs = rotary->dims / 2;
   if (!rotary->cosines) contract_turns(rotary->base, rotary->frequencies, pairs, turns);

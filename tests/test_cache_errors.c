@@ -495,16 +495,11 @@ static void test_copies(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rotary_positions), cmocka_unit_test(test_good_appends),
-      cmocka_unit_test(test_append_arguments),
-      cmocka_unit_test(test_sized_initialisers),
-      cmocka_unit_test(test_append_positions),
-      cmocka_unit_test(test_append_memory),
-      cmocka_unit_test(test_append_sizes),
-      cmocka_unit_test(test_made_sizes),
-      cmocka_unit_test(test_tables),
-      cmocka_unit_test(test_rings),
-      cmocka_unit_test(test_page_pool),
-      cmocka_unit_test(test_page_own),
+      cmocka_unit_test(test_append_arguments), cmocka_unit_test(test_sized_initialisers),
+      cmocka_unit_test(test_append_positions), cmocka_unit_test(test_append_memory),
+      cmocka_unit_test(test_append_sizes),     cmocka_unit_test(test_made_sizes),
+      cmocka_unit_test(test_tables),           cmocka_unit_test(test_rings),
+      cmocka_unit_test(test_page_pool),        cmocka_unit_test(test_page_own),
       cmocka_unit_test(test_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

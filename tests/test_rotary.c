@@ -333,7 +333,8 @@ static void test_tables(void **state) {
   }
 }
 
-/* Positions of several numbers; without a list, every axis has the same. Pieces of pairs, and tables, have axes, too. */
+/* Positions of several numbers; without a list, every axis has the same. Pieces of pairs, and tables, have axes,
+ * too. */
 static void test_axes(void **state) {
   (void)state;
   enum { PAIRS = 90, ROWS = 5, TABLE = 40 };
@@ -343,8 +344,7 @@ static void test_axes(void **state) {
   struct generator generator = {6};
   contract_turns(10000.0, NULL, PAIRS, turns);
   for (int p = 0; p < TABLE; p++)
-    for (int i = 0; i < PAIRS; i++)
-      contract_angle(turns[i], p, &cosines[p * PAIRS + i], &sines[p * PAIRS + i]);
+    for (int i = 0; i < PAIRS; i++) contract_angle(turns[i], p, &cosines[p * PAIRS + i], &sines[p * PAIRS + i]);
   for (int i = 0; i < 40; i++) {
     struct rotary_run run = run_of(i % 2 ? FOVEA_ROTARY_HALVES : FOVEA_ROTARY_INTERLEAVED, 2 * PAIRS, ROWS, 200);
     const int tables = i % 3 == 0;

@@ -178,12 +178,12 @@ static void test_axes(void **state) {
   ROTATION_REFUSED(rotary->axes = 5; rotary->pair_axes = axes, FOVEA_ERROR_ROTARY, "axes is 5", "1 to 4");
   ROTATION_REFUSED(rotary->axes = 3, FOVEA_ERROR_NULL, "pair_axes is NULL", "axes is 3");
   ROTATION_REFUSED(rotary->pair_axes = axes, FOVEA_ERROR_UNUSED, "pair_axes", "axes is 1");
-  ROTATION_REFUSED(rotary->axes = 2; rotary->pair_axes = axes, FOVEA_ERROR_ROTARY, "pair_axes[2] is 2",
-                   "less than axes, which is 2");
+  ROTATION_REFUSED(rotary->axes = 2;
+                   rotary->pair_axes = axes, FOVEA_ERROR_ROTARY, "pair_axes[2] is 2", "less than axes, which is 2");
   TABLE_REFUSED(rotary->axes = 2; rotary->pair_axes = axes, FOVEA_ERROR_ROTARY, "pair_axes[2] is 2");
   listed[2 * BATCH * ROWS + ROWS + 1] = furthest + 1;
-  ROTATION_REFUSED(rotary->axes = 3; rotary->pair_axes = axes; rotation->positions = listed, FOVEA_ERROR_POSITION,
-                   "row 1 of batch entry 1", "1099511627777");
+  ROTATION_REFUSED(rotary->axes = 3; rotary->pair_axes = axes;
+                   rotation->positions = listed, FOVEA_ERROR_POSITION, "row 1 of batch entry 1", "1099511627777");
   ROTATION_ACCEPTED(rotary->axes = 2; axes[2] = 1; rotary->pair_axes = axes; rotation->positions = listed);
 
   struct rotation_call call = good_rotation(); /* axes in what is written, which must be axes */

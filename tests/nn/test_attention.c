@@ -171,8 +171,8 @@ static void test_token_by_token(void **state) {
   assert_memory_equal(y, expected, sizeof y);
 }
 
-/* Rows that are rotated to positions of several numbers, at once, rows first, and through a cache: in chunks, and of
- * a packed batch. Their places are not rotated by. */
+/* Rows that are rotated to positions of several numbers, at once, rows first, and through a cache: in chunks, and
+ * of a packed batch. Their places are not rotated by. */
 static void test_rotary_positions(void **state) {
   (void)state;
   enum { AXES = 3, CHUNK = 5 };
@@ -329,11 +329,11 @@ static void test_refused(void **state) {
   REFUSED(m.attention.rotary = &turning; tensors.rotary_positions = listed;
           tensors.first_position = 3, FOVEA_ERROR_UNUSED, "rotary_positions is not NULL");
   listed[ROWS - 1] = (INT64_C(1) << 40) + 1;
-  REFUSED(m.attention.rotary = &turning; tensors.rotary_positions = listed, FOVEA_ERROR_POSITION,
-                                         "rotary_positions[25] is 1099511627777");
   REFUSED(m.attention.rotary = &turning;
-          tensors.rotary_positions = (const int64_t *)(const void *)((const char *)listed + 2), FOVEA_ERROR_ALIGNMENT,
-          "rotary_positions");
+          tensors.rotary_positions = listed, FOVEA_ERROR_POSITION, "rotary_positions[25] is 1099511627777");
+  REFUSED(m.attention.rotary = &turning;
+          tensors.rotary_positions = (const int64_t *)(const void *)((const char *)listed + 2),
+          FOVEA_ERROR_ALIGNMENT, "rotary_positions");
   REFUSED(tensors.layer = 1, FOVEA_ERROR_UNUSED, "layer");
   REFUSED(m.attention.bias_key = x, FOVEA_ERROR_NULL, "bias_value");
   REFUSED(m.attention.bias_key = m.attention.bias_value = x; problem.window_left = 3, FOVEA_ERROR_UNUSED, "window");
@@ -465,9 +465,9 @@ static int set_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_single_steps),   cmocka_unit_test(test_rows_first),
-      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_rotary_positions), cmocka_unit_test(test_scratch),
-      cmocka_unit_test(test_caches_stay),    cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_torch),
+      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_rotary_positions),
+      cmocka_unit_test(test_scratch),        cmocka_unit_test(test_caches_stay),
+      cmocka_unit_test(test_refused),        cmocka_unit_test(test_torch),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

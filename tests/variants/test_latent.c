@@ -724,10 +724,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_prompts),  cmocka_unit_test(test_chunks),  cmocka_unit_test(test_rotary_positions),
-      cmocka_unit_test(test_batches),  cmocka_unit_test(test_threads), cmocka_unit_test(test_forms),
-      cmocka_unit_test(test_padding),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_prompts), cmocka_unit_test(test_chunks),   cmocka_unit_test(test_rotary_positions),
+      cmocka_unit_test(test_batches), cmocka_unit_test(test_threads),  cmocka_unit_test(test_forms),
+      cmocka_unit_test(test_padding), cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
