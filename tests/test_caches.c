@@ -51,6 +51,7 @@ static void test_random_problems(void **state) {
     problem_random(&listed, &generator, USUAL_OR_LONG(INT64_C(200000), INT64_C(6000000)));
     fovea_problem *problem = &listed.problem;
     problem->cu_seqlens_kv = NULL;
+    problem_say_offsets(problem, listed.offsets);
     if (i % 2 == 0 && problem->q_len > 16) {
       fovea_problem_init(problem, problem->batch, problem->heads, problem->kv_heads, 1 + i % 5, problem->kv_len,
                          problem->qk_dim, problem->v_dim);

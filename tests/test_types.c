@@ -67,6 +67,7 @@ static void test_every_mix(void **state) {
       fovea_problem_resolve(&problem, NULL);
       set_types(&problem, mix % 3, mix / 3 % 3, mix / 9 % 3, mix / 27);
       problem.causal = mix % 2;
+      problem_say_offset(&problem);
       struct trial trial = trial_create(&problem, (uint64_t)mix);
       check_numbers(&trial);
       trial_destroy(&trial);
@@ -99,6 +100,7 @@ static void test_layouts(void **state) {
     problem_random(&listed, &generator, 500000);
     fovea_problem *problem = &listed.problem;
     problem->cu_seqlens_q = NULL; /* every row is written */
+    problem_say_offsets(problem, listed.offsets);
     set_types(problem, 1 + i % 2, 1 + i % 2, 1 + i / 2 % 2, i % 3);
     if (i % 4 == 0) {
       problem->q_strides = fovea_strides_rows_before_heads(problem->q_len, problem->heads, problem->qk_dim);

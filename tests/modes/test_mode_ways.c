@@ -87,6 +87,7 @@ static void test_caches(void **state) {
     struct listed_problem listed;
     draw(&listed, &generator, USUAL_OR_LONG(100000, 500000));
     listed.problem.cu_seqlens_kv = NULL;
+    problem_say_offsets(&listed.problem, listed.offsets);
     struct trial expected = trial_create(&listed.problem, (uint64_t)i), trial = trial_sharing_inputs(&expected);
     trial_run(&expected, any_set(&generator), NULL);
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
