@@ -174,7 +174,9 @@ static void test_initialiser(void **state) {
                                 .v_head = 7 * 4,
                                 .v_row = 4,
                                 .k_type = FOVEA_BF16,
-                                .v_type = FOVEA_BF16};
+                                .v_type = FOVEA_BF16,
+                                .qk_dim = 5,
+                                .v_dim = 4};
   fovea_segment made;
   memset(&made, 0x77, sizeof made);
   fovea_segment_init(&made, 3, 7, 5, 4, FOVEA_BF16, k, v);

@@ -81,6 +81,7 @@ static void test_modes(void **state) {
         fovea_problem_init(&problem, 1, 2, 1, rows[i], 150, 136, 40);
         problem.q_type = problem.k_type = problem.v_type = types[type];
         problem.causal = 1;
+        problem_say_offset(&problem);
         problem.softcap = 3.0;
         problem.sink = FOVEA_SINK_PER_HEAD;
         problem.mask_type = FOVEA_MASK_BITS;

@@ -13,6 +13,7 @@
 #include <fovea/nn.h>
 #include <fovea/pattern.h>
 #include <fovea/performer.h>
+#include <fovea/rotary_scaling.h>
 #include <fovea/sparse_attention.h>
 
 #include <math.h>

@@ -24,7 +24,20 @@ static void attention_and_block(void) {
   linear_layer(&down, 2048, 512);
   /* snippet 3 */
   computed(y, rows_of_x * 512);
+  const int64_t pad[batch] = {0, 2}, minus_pad[batch] = {0, -2};
+  fovea_rotary rotary;
+  fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, 64);
+  attention.rotary = &rotary;
   /* snippet 4 */
+  computed(y, rows_of_x * 512);
+  attention.rotary = NULL;
+  tensors.first_positions = NULL;
+  problem.kv_begins = NULL;
+  /* snippet 5 */
+  computed(y, rows_of_x * 512);
+  fovea_problem_set_terms(&problem, NULL, 0);
+  attention.terms = NULL;
+  /* snippet 6 */
   computed(x, rows_of_x * 512);
 }
 
@@ -66,7 +79,7 @@ static void whole_encoder(void) {
   fovea_nn_attention_tensors tensors;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};
-  /* snippet 5 */
+  /* snippet 7 */
   computed(y, batch * length * dim);
 }
 
@@ -113,7 +126,7 @@ static void encoder_and_decoder(void) {
   const fovea_nn_attending target_self = {&target_problem, &target_tensors},
                            cross = {&cross_problem, &cross_tensors};
   fovea_nn_encoder_rows source, target;
-  /* snippet 6 */
+  /* snippet 8 */
   computed(logits, batch * length * vocabulary);
 
   /* The last step has the bits of the last rows. */
@@ -128,7 +141,7 @@ static void encoder_and_decoder(void) {
   target_tensors.sequences = self_caches;
   target.y = last;
 #define tokens (tokens[0] = target_ids[i], tokens[1] = target_ids[length + i], tokens)
-  /* snippet 7 */
+  /* snippet 9 */
 #undef tokens
   for (int b = 0; b < batch; b++)
     same_bits(last + b * vocabulary, logits + (b * length + length - 1) * vocabulary, vocabulary * sizeof(float),
@@ -153,9 +166,24 @@ static void stream_of_frames(void) {
   const fovea_nn_block block2 = *make_block(&made[2], width, 0);
   float *x = numbers_of(10 * width), *y = numbers_of(28 * width);
   int64_t count = 0, written = 0;
-  /* snippet 8 */
+  /* snippet 10 */
   need(written == fovea_nn_stream_pending(stream) + written && written > 0, "the last frames did not come");
   computed(y, written * width);
+
+  /* snippet 11 */
+  size = fovea_nn_stream_size(&streaming);
+  fovea_nn_stream *first, *second;
+  worked(fovea_nn_stream_create_in(&streaming, aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size), size, &first, &error),
+         error.text, __LINE__);
+  worked(fovea_nn_stream_create_in(&streaming, aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size), size, &second, &error),
+         error.text, __LINE__);
+  const float *x_first = numbers_of(16 * width), *x_second = numbers_of(5 * width);
+  float *y_first = numbers_of(64 * width), *y_second = numbers_of(64 * width);
+  {
+    /* snippet 12 */
+    need(written[1] == 5, "the second utterance did not end");
+    computed(y_second, 5 * width);
+  }
 }
 
 int main(void) {
