@@ -19,8 +19,8 @@ stage_header() {
   local compiler header options
   for compiler in "${header_compilers[@]}"; do
     options=(-Wall -Wextra -Werror -pedantic-errors -fsyntax-only -Iinclude)
-    if [[ $compiler == *++* ]]; then options+=(-Wzero-as-null-pointer-constant); fi
     $compiler "${options[@]}" tests/header.c
+    if [[ $compiler == *++* ]]; then options+=(-Wzero-as-null-pointer-constant); fi
     for header in include/fovea/*.h; do # each by itself
       $compiler "${options[@]}" - <<<"#include <fovea/${header##*/}>"
     done

@@ -105,6 +105,7 @@ static void test_copied_blocks(void **state) {
     problem.q_strides = problem.o_strides = fovea_strides_rows_before_heads(problem.q_len, 8, 32);
     problem.k_strides = problem.v_strides = fovea_strides_rows_before_heads(problem.kv_len, 8, 32);
     problem.causal = causal;
+    problem_say_offset(&problem);
     check_problem(&problem, 8);
   }
 }

@@ -139,7 +139,7 @@ static void check_copies(int format, const struct cache *cache, int way, int64_t
                                   .v_row = HEADS * dim};
   const fovea_sequence plain = fovea_sequence_of(&elements, 1);
   struct generator generator = {2};
-  struct cache other;
+  struct cache other = {0};
   const fovea_format rows = narrow_format((fovea_format_name)format);
   call.dim = dim;
   for (int i = 0; i < 3; i++) {
