@@ -255,7 +255,8 @@ static void test_refused_tables(void **state) {
   assert_int_equal(fovea_rotary_tables(&rotary, 1e300, 16, cosines, sines, NULL), FOVEA_ERROR_ROTARY);
   assert_int_equal(fovea_rotary_tables(&rotary, 1, 16, cosines, cosines + 63, NULL), FOVEA_ERROR_OVERLAP);
   rotary.frequencies = frequencies;
-  assert_int_equal(fovea_rotary_tables(&rotary, 1, 1, (float *)(void *)frequencies, sines, NULL), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_rotary_tables(&rotary, 1, 1, (float *)(void *)frequencies, sines, NULL),
+                   FOVEA_ERROR_OVERLAP);
   rotary.frequencies = NULL;
   rotary.cosines = rotary.sines = cosines;
   rotary.table_rows = 4;

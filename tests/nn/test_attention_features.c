@@ -468,8 +468,8 @@ static void test_refused(void **state) {
   REFUSED(p.column_sums = 1, FOVEA_ERROR_NULL, "column_sums");
   REFUSED((p.column_sums = 1, t.column_sums = cache.v + 3), FOVEA_ERROR_OVERLAP, "column_sums");
   REFUSED(p.top_k = TOP, FOVEA_ERROR_NULL, "top_keys");
-  REFUSED((p.top_k = TOP, t.top_keys = given.top_keys, t.top_scores = (float *)(void *)given.top_keys), FOVEA_ERROR_OVERLAP,
-          "top_");
+  REFUSED((p.top_k = TOP, t.top_keys = given.top_keys, t.top_scores = (float *)(void *)given.top_keys),
+          FOVEA_ERROR_OVERLAP, "top_");
   REFUSED((t.lse = weights[2]), FOVEA_ERROR_OVERLAP, "lse shares memory with weights");
   REFUSED((p.normaliser = FOVEA_NORMALISER_RELU, t.lse = given.lse), FOVEA_ERROR_UNUSED, "lse");
   REFUSED(p.to_state = 1, FOVEA_ERROR_UNUSED, "to_state of the problem is set and would not be used: a layer of");
