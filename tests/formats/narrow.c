@@ -157,7 +157,7 @@ static int64_t byte_at(const struct narrow *n, int64_t row, int64_t i) {
 /* The codes that the dim's code is among, and the dim's number there. */
 static const unsigned char *codes_of(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
                                      int64_t row, int64_t *d) {
-  static unsigned char bytes[8192];
+  static unsigned char bytes[1 << 15];
   const fovea_format *f = &n->format;
   const unsigned char *unit = (const unsigned char *)(values ? segment->v : segment->k) +
                               head * (values ? segment->v_head : segment->k_head) +

@@ -377,7 +377,7 @@ static void test_descriptors(void **state) {
 static void test_wide_rows(void **state) {
   static const int64_t dims[] = {4096, 4096, 2304, 1040, 1072, 3001, 4000};
   (void)state;
-  check_formats(dims, USUAL_OR_LONG(60, 700), 6, 6);
+  check_formats(dims, USUAL_OR_LONG(60, 200), 6, 6);
 }
 
 /* Presets of both sides, with rotations and other types: all instruction sets agree, and nothing else is written.
