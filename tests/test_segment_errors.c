@@ -165,18 +165,18 @@ static void test_any_stride_of_one_row(void **state) {
 /* The initialiser makes the segment that its fields say, of any size that a version has had. */
 static void test_initialiser(void **state) {
   (void)state;
-  const fovea_segment wanted = {.first = 3,
-                                .rows = 7,
-                                .k = k,
-                                .v = v,
-                                .k_head = 7 * 5,
-                                .k_row = 5,
-                                .v_head = 7 * 4,
-                                .v_row = 4,
-                                .k_type = FOVEA_BF16,
-                                .v_type = FOVEA_BF16,
-                                .qk_dim = 5,
-                                .v_dim = 4};
+  static const fovea_segment wanted = {.first = 3,
+                                       .rows = 7,
+                                       .k = k,
+                                       .v = v,
+                                       .k_head = 7 * 5,
+                                       .k_row = 5,
+                                       .v_head = 7 * 4,
+                                       .v_row = 4,
+                                       .k_type = FOVEA_BF16,
+                                       .v_type = FOVEA_BF16,
+                                       .qk_dim = 5,
+                                       .v_dim = 4};
   fovea_segment made;
   memset(&made, 0x77, sizeof made);
   fovea_segment_init(&made, 3, 7, 5, 4, FOVEA_BF16, k, v);

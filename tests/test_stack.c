@@ -22,8 +22,9 @@ static void use_little(void *context) {
 
 static void use_much(void *context) {
   volatile unsigned char bytes[70 * 1024];
-  bytes[0] = 0;
-  (void)bytes[0];
+  volatile size_t at = 0; /* of an array whose only index is known, clang keeps one byte */
+  bytes[at] = 0;
+  (void)bytes[at];
   (void)context;
 }
 

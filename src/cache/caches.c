@@ -9,19 +9,20 @@
 
 void fovea_segment_init_sized(fovea_segment *segment, size_t segment_size, int64_t first, int64_t rows,
                               int64_t qk_dim, int64_t v_dim, fovea_type type, void *k, void *v) {
-  /* Sizes that make no sense are refused later. */
-  const fovea_segment made = {.first = first,
-                              .rows = rows,
-                              .k = k,
-                              .v = v,
-                              .k_head = (int64_t)((uint64_t)rows * (uint64_t)qk_dim),
-                              .k_row = qk_dim,
-                              .v_head = (int64_t)((uint64_t)rows * (uint64_t)v_dim),
-                              .v_row = v_dim,
-                              .k_type = type,
-                              .v_type = type,
-                              .qk_dim = qk_dim,
-                              .v_dim = v_dim};
+  /* Segments are compared as bytes, so that those between fields are set, too. */
+  fovea_segment made;
+  memset(&made, 0, sizeof made);
+  made.first = first;
+  made.rows = rows;
+  made.k = k;
+  made.v = v;
+  made.k_head = (int64_t)((uint64_t)rows * (uint64_t)qk_dim); /* sizes that make no sense are refused later */
+  made.k_row = qk_dim;
+  made.v_head = (int64_t)((uint64_t)rows * (uint64_t)v_dim);
+  made.v_row = v_dim;
+  made.k_type = made.v_type = type;
+  made.qk_dim = qk_dim;
+  made.v_dim = v_dim;
   memcpy(segment, &made, segment_size < sizeof made ? segment_size : sizeof made);
 }
 

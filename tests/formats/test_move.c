@@ -164,7 +164,7 @@ static void check_format(const fovea_format *k, const fovea_format *v, int numbe
   const int64_t layers = 1 + number % LAYERS;
   make(&c, k, v, page_rows, dim, layers, (enum page_layout)(number % PAGE_LAYOUTS), (uint64_t)number);
   make(&other, k, v, page_rows, dim, layers, (enum page_layout)(number % PAGE_LAYOUTS), (uint64_t)number);
-  for (int i = 0; i < USUAL_OR_LONG(4, 20); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(4, 8); i++) {
     const char *const *isa = whole_isas_for(NULL);
     for (int skip = (number + i) % 4; skip > 0 && isa[1] != NULL; skip--) isa++;
     {
