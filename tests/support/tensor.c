@@ -14,12 +14,13 @@ static void extend(int64_t length, int64_t stride, int64_t *lowest, int64_t *hig
 void tensor_create_of(fovea_type type, struct tensor *tensor, int64_t batch, int64_t heads, int64_t rows,
                       int64_t dim, fovea_strides strides, enum guarded_edge edge) {
   int64_t lowest = 0, highest = dim;
-  extend(batch, strides.batch, &lowest, &highest);
-  extend(heads, strides.head, &lowest, &highest);
-  extend(rows, strides.row, &lowest, &highest);
   const int empty = batch == 0 || heads == 0 || rows == 0;
+  if (!empty) { /* strides of a tensor that is not there may be anything */
+    extend(batch, strides.batch, &lowest, &highest);
+    extend(heads, strides.head, &lowest, &highest);
+    extend(rows, strides.row, &lowest, &highest);
+  }
   const size_t count = empty ? 0 : (size_t)(highest - lowest);
-  if (empty) lowest = 0;
   *tensor =
       (struct tensor){.batch = batch, .heads = heads, .rows = rows, .dim = dim, .strides = strides, .type = type};
   tensor->memory = guarded_create(count * sizeof(float), edge);
