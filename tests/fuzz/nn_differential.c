@@ -82,6 +82,13 @@ static size_t scratch_size(struct nn_scene *s, int workers) {
   return fovea_nn_differential_scratch_size(&differential, &problem, workers);
 }
 
+/* Q is in use if an entry has keys. */
+static int reads_q(const fovea_problem *p) {
+  for (int64_t b = 0; b < p->batch; b++)
+    if (p->q_len > 0 && (p->kv_lens ? p->kv_lens[b] : p->kv_len) > 0) return 1;
+  return 0;
+}
+
 static int has_meaning(const struct nn_scene *s) {
   const fovea_nn_differential *d = &differential;
   const fovea_problem *p = &problem;
@@ -91,7 +98,7 @@ static int has_meaning(const struct nn_scene *s) {
   if (p->batch < 1 || p->heads < 1 || p->kv_heads < 1 || p->heads % p->kv_heads != 0) return 0;
   if (p->q_len < 0 || p->kv_len < 0 || p->qk_dim < 1 || p->v_dim < 1 || second.o) return 0;
   if (nn_loses_rows(p)) return 0;
-  return !(shares && first.o && p->q_len > 0);
+  return !(shares && first.o && reads_q(p));
 }
 
 const struct nn_kind nn_kind_differential = {make, run, has_meaning, 1, scratch_size, 1};
