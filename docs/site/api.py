@@ -11,6 +11,21 @@ import sys
 
 import header
 
+# The headers that have a page of their own.
+HEADERS = {
+    "include/fovea/fovea.h": "docs/api.md",
+    "include/fovea/pattern.h": "docs/api-patterns.md",
+    "include/fovea/explain.h": "docs/api-explain.md",
+    "include/fovea/format.h": "docs/api-formats.md",
+    "include/fovea/rotary_scaling.h": "docs/api-rotary-scaling.md",
+    "include/fovea/nn.h": "docs/api-layers.md",
+    "include/fovea/linear_attention.h": "docs/api-linear-attention.md",
+    "include/fovea/performer.h": "docs/api-performer.md",
+    "include/fovea/sparse_attention.h": "docs/api-sparse-attention.md",
+    "include/fovea/latent_attention.h": "docs/api-latent-attention.md",
+    "include/fovea/graph_attention.h": "docs/api-graph-attention.md",
+}
+
 ADVICE = "Each declaration, field and value needs a comment above it or behind it."
 # Code as it is; a page; a name; what Markdown would take for its own.
 WORD = re.compile(r"`[^`]*`|\bdocs/([\w-]+\.md)|(\w*_\w*\b(?:\(\))?)|([\\`*_<>\[\]#|])")

@@ -17,20 +17,6 @@ import links
 SITE = pathlib.Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
 PAGES = ROOT / "build" / "pages"
-# The headers that have a page of their own.
-HEADERS = {
-    "include/fovea/fovea.h": "docs/api.md",
-    "include/fovea/pattern.h": "docs/api-patterns.md",
-    "include/fovea/explain.h": "docs/api-explain.md",
-    "include/fovea/format.h": "docs/api-formats.md",
-    "include/fovea/rotary_scaling.h": "docs/api-rotary-scaling.md",
-    "include/fovea/nn.h": "docs/api-layers.md",
-    "include/fovea/linear_attention.h": "docs/api-linear-attention.md",
-    "include/fovea/performer.h": "docs/api-performer.md",
-    "include/fovea/sparse_attention.h": "docs/api-sparse-attention.md",
-    "include/fovea/latent_attention.h": "docs/api-latent-attention.md",
-    "include/fovea/graph_attention.h": "docs/api-graph-attention.md",
-}
 LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
@@ -47,7 +33,7 @@ def stage(pages):
     shutil.rmtree(PAGES, ignore_errors=True)
     for page in pages:
         text = (ROOT / page).read_text(encoding="utf-8")
-        for header, made in HEADERS.items():
+        for header, made in api.HEADERS.items():
             linked = pathlib.Path(*[".."] * len(page.parent.parts), header).as_posix()
             text = text.replace(f"]({linked})", f"]({linked.replace(header, made)})")
         place(page).write_text(text, encoding="utf-8")
@@ -58,7 +44,7 @@ def stage(pages):
             if linked.is_dir() and not (linked / "README.md").is_file():
                 folder = linked.relative_to(ROOT)
                 place(folder / "README.md").write_text(listing(folder), encoding="utf-8")
-    for header, made in HEADERS.items():
+    for header, made in api.HEADERS.items():
         place(pathlib.Path(made)).write_text(api.page(str(ROOT / header)), encoding="utf-8")
 
 
@@ -97,7 +83,7 @@ def main():
     broken = links.broken(ROOT / "build" / "site")
     for page, link in broken:
         print(f"{page}: {link} leads nowhere")
-    print(f"{len(pages) + len(HEADERS)} pages in build/site, {len(broken)} broken links")
+    print(f"{len(pages) + len(api.HEADERS)} pages in build/site, {len(broken)} broken links")
     return 1 if broken else 0
 
 
