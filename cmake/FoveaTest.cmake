@@ -1,6 +1,6 @@
 # fovea_add_test(NAME SOURCES <file>...
 #                [ISA all | <isa>...]   run the test once more for each of these instruction sets
-#                [EVERYWHERE] [LABELS <label>...] [LIBRARIES <library>...] [DEFINITIONS <definition>...]
+#                [EVERYWHERE] [RELEASED] [LABELS <label>...] [LIBRARIES <library>...] [DEFINITIONS <definition>...]
 #                [ARGUMENTS <word>...] [TIMEOUT <seconds>])
 #
 # Adds a cmocka program with the static library, which may use internal headers and functions. It is registered as NAME
@@ -13,6 +13,9 @@
 # A test runs on this machine. Tests that say EVERYWHERE run on other targets, too: they compare kernels with contracts,
 # or ask the compiler, the system or the size of words. What src/ makes of kernels is the same everywhere, and is tested
 # once. Presets of other targets set FOVEA_TEST_EVERYWHERE: other tests are neither built nor registered.
+#
+# Tests that say RELEASED measure what a compiler makes of released code (stacks, accuracy). Debug builds, whose sanitizers
+# watch memory, have none of these.
 #
 # Labels: `long` is what has long sizes (USUAL_OR_LONG in a source), `tsan` what runs under ThreadSanitizer.
 
@@ -68,8 +71,10 @@ function(fovea_has_long_sizes RESULT)
 endfunction()
 
 function(fovea_add_test NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "EVERYWHERE" "TIMEOUT" "SOURCES;ISA;LABELS;LIBRARIES;DEFINITIONS;ARGUMENTS")
-  if(FOVEA_TEST_EVERYWHERE AND NOT arg_EVERYWHERE)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EVERYWHERE;RELEASED" "TIMEOUT"
+    "SOURCES;ISA;LABELS;LIBRARIES;DEFINITIONS;ARGUMENTS"
+  )
+  if(FOVEA_TEST_EVERYWHERE AND NOT arg_EVERYWHERE OR arg_RELEASED AND CMAKE_BUILD_TYPE STREQUAL "Debug")
     return()
   endif()
   set(target test_${NAME})

@@ -94,8 +94,7 @@ stage_mingw() {
 # with a clang that knows the instructions of neon_bf16 and neon_fhm. These compilations are here, not in the stages of
 # their systems, because each keeps one CPU busy for a minute.
 stage_bare() {
-  local library compilers=("gcc -O2" "clang -O2" "aarch64-linux-gnu-gcc -O2" "clang --target=aarch64-linux-gnu -O2"
-    "arm-linux-gnueabihf-gcc -O2")
+  local library compilers=("gcc -O2" "aarch64-linux-gnu-gcc -O2" "arm-linux-gnueabihf-gcc -O2")
   need_packages bare armv7
   if [ "$(uname -m)" = x86_64 ]; then
     need_packages mingw
@@ -106,10 +105,13 @@ stage_bare() {
   if has_command clang-16; then
     compilers+=("clang-16 --target=aarch64-linux-gnu -O2")
   else
+    compilers+=("clang --target=aarch64-linux-gnu -O2")
     echo "note: no newer clang for AArch64, since this system has no clang-16"
   fi
   if grep -q ' avx2 ' /proc/cpuinfo; then
     compilers+=("gcc -O3 -march=x86-64-v3 -ffp-contract=fast" "clang -O3 -march=x86-64-v3 -ffp-contract=fast")
+  else
+    compilers+=("clang -O2")
   fi
   printf '%s\n' "${compilers[@]}" | xargs -d '\n' -P "$jobs" -I {} tests/install/bare.sh {} build/bare
 }
