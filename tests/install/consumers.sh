@@ -3,7 +3,7 @@
 # pkg-config, a folder of the tree, the bare sources. Each time examples/embed must print what README.md says. Every
 # public header is used alone, in C and C++, with the installed libraries.
 #   consumers.sh <build directory> <folder for the results> [one]
-# With "one" only by find_package, for one program, and by pkg-config.
+# With "one" only by find_package, for one program, and by pkg-config; all in C, since a new machine may have no C++.
 set -e -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$1 out=$2 ways=${3:-all}
@@ -82,6 +82,7 @@ headers_by_pkg_config() {
   local source package compiler
   same "installed headers" "$(cd "$root/include/fovea" && ls)" "$(cd "$prefix/include/fovea" && ls)"
   for source in "$out"/headers/*/*.c*; do
+    if [[ $ways == one && $source == *.cc ]]; then continue; fi
     package=$(basename "$(dirname "$source")")
     compiler="cc -std=c99"
     if [[ $source == *.cc ]]; then compiler="c++ -std=c++11"; fi
