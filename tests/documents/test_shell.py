@@ -94,7 +94,8 @@ class Shell(unittest.TestCase):
                 (programs / compiler).write_text(f'#!/bin/bash\nexec {found} "${{@/#-O3/-O0}}"\n', encoding="utf-8")
                 (programs / compiler).chmod(0o755)
         pkg_config = next(prefix.rglob("fovea.pc")).parent
-        cls.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(pkg_config)}
+        cls.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(pkg_config),
+                           "CMAKE_GENERATOR": "Ninja"}  # which the tests need anyway; a new machine may have no make
         cls.done = set()
 
     def make_files(self, page):
