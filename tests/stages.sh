@@ -292,13 +292,21 @@ check_stages() { # names
   done
 }
 
+are_quick() { # names of stages
+  local name
+  for name in "$@"; do grep -q "^$name  *|" <<<"$quick_stages" || return 1; done
+}
+
 run_tests() { # nothing; or "all", "rest", names of stages
   local stages=$quick_stages$other_stages groups=(build test bench matrix)
   case "${1:-}" in
     "") stages=$quick_stages groups=(build test) ;;
     all) shift ;;
     rest) stages=$other_stages && shift ;;
-    *) check_stages "$@" || exit 2 ;;
+    *)
+      check_stages "$@" || exit 2
+      if are_quick "$@"; then groups=(build test); fi
+      ;;
   esac
   # Tests run side by side: threads of one that wait leave their CPU to another.
   export OMP_WAIT_POLICY=passive
