@@ -1,4 +1,5 @@
 /* Tensors and digests of the self test's problems. */
+#include "selftest_numbers.h"
 #include "selftest_problems.h"
 
 #include <stdlib.h>
@@ -6,77 +7,11 @@
 
 enum { TENSOR_Q = 1, TENSOR_K, TENSOR_V, TENSOR_MASK, TENSOR_MASK_TILES, TENSOR_SINKS };
 
-static float float_of_bits(uint32_t bits) {
-  float number;
-  memcpy(&number, &bits, sizeof number);
-  return number;
-}
-
-/* Rounds towards zero. A compiler may make a signalling NaN quiet before it comes here, so every NaN with a payload
- * becomes a signalling one. */
-static uint16_t truncated(fovea_type type, float number) {
-  uint32_t bits;
-  memcpy(&bits, &number, sizeof bits);
-  uint32_t sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
-  bool signals = (fraction & 0x3fffff) != 0;
-  if (exponent == 0xff && fraction != 0 && type == FOVEA_BF16)
-    return (uint16_t)(sign | (signals ? 0x7f81 : 0x7fc0));
-  if (exponent == 0xff && fraction != 0) return (uint16_t)(sign | (signals ? 0x7c01 : 0x7e00));
-  if (type == FOVEA_BF16) return (uint16_t)(bits >> 16);
-  if (exponent == 0xff) return (uint16_t)(sign | 0x7c00);
-  if (exponent > 127 + 15) return (uint16_t)(sign | 0x7bff);
-  if (exponent > 127 - 15) return (uint16_t)(sign | (exponent - (127 - 15)) << 10 | fraction >> 13);
-  if (exponent < 127 - 24) return (uint16_t)sign;
-  return (uint16_t)(sign | (fraction | 0x800000) >> (126 - exponent));
-}
-
-static void store(void *tensor, fovea_type type, int64_t index, float number) {
-  uint16_t half = truncated(type, number);
-  if (type == FOVEA_F32)
-    memcpy((float *)tensor + index, &number, sizeof number);
-  else
-    memcpy((uint16_t *)tensor + index, &half, sizeof half);
-}
-
-/* The finaliser of splitmix64: gives any element without the elements before it. */
-static uint64_t random_bits(uint64_t index) {
-  uint64_t z = (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
-
-/* Uniform in [-2, 2), with 24 random bits. */
-static float uniform(uint64_t bits) {
-  return (float)((int32_t)(bits >> 40) - (1 << 23)) * 0x1p-22f;
-}
-
-void selftest_fill_uniform(void *tensor, fovea_type type, int which, int64_t count) {
-  for (int64_t i = 0; i < count; i++) {
-    store(tensor, type, i, uniform(random_bits(((uint64_t)which << 40) + (uint64_t)i)));
-  }
-}
-
 /* NaNs quiet and signalling, of both signs, with and without payload; infinities; the largest number. */
 static float garbage(uint64_t bits) {
   static const uint32_t kinds[] = {0x7fc00000, 0xffc00000, 0x7fa12345, 0xff800001,
                                    0x7f800000, 0xff800000, 0x7fffffff, 0x7f7fffff};
-  return float_of_bits(kinds[bits % (sizeof kinds / sizeof kinds[0])]);
-}
-
-/* Also numbers near both ends of the range, and zeros. */
-static float strange_number(uint64_t bits) {
-  static const uint32_t kinds[] = {0x7fc00000, 0xff812345, 0x7f800000, 0xff800000, 0x00000000, 0x80000000,
-                                   0x00000001, 0x807fffff, 0x7f7fffff, 0xf1234567, 0x0da24260, 0x8b8ba1b7};
-  return float_of_bits(kinds[bits % (sizeof kinds / sizeof kinds[0])]);
-}
-
-void selftest_fill_mixed(void *tensor, fovea_type type, int which, int64_t count, float gain, int strange) {
-  for (int64_t i = 0; i < count; i++) {
-    const uint64_t bits = random_bits(((uint64_t)which << 40) + (uint64_t)i);
-    const bool is_strange = strange > 0 && bits % (uint64_t)strange == 0;
-    store(tensor, type, i, is_strange ? strange_number(bits >> 16) : uniform(bits) * gain);
-  }
+  return selftest_float_of_bits(kinds[bits % (sizeof kinds / sizeof kinds[0])]);
 }
 
 /* One element of a tensor: a random number, changed as the content says. */
@@ -88,10 +23,10 @@ typedef struct tensor_element {
 
 static float content_number(const selftest_problem *description, const tensor_element *element) {
   const selftest_content *content = &description->content;
-  const float infinity = float_of_bits(0x7f800000);
+  const float infinity = selftest_float_of_bits(0x7f800000);
   bool is_query = element->tensor == TENSOR_Q, is_value = element->tensor == TENSOR_V;
   bool special = !is_query && element->row >= content->first_key && element->row < content->end_key;
-  float number = uniform(element->bits);
+  float number = selftest_uniform(element->bits);
   switch (content->kind) {
   case SELFTEST_UNIFORM:
     break;
@@ -140,11 +75,12 @@ static void fill(void *tensor, const selftest_problem *description, const tensor
     for (int64_t h = 0; h < layout->heads; h++)
       for (int64_t row = 0; row < layout->rows; row++)
         for (int64_t d = 0; d < layout->dim; d++) {
-          tensor_element element = {layout->which, row, d, random_bits(index++)};
+          tensor_element element = {layout->which, row, d, selftest_random_bits(index++)};
           float number = content_number(description, &element);
           float gain = gain_of(description, layout->which, row);
           if (gain != 0.0f && gain != 1.0f) number *= gain;
-          store(tensor, layout->type, b * strides->batch + h * strides->head + row * strides->row + d, number);
+          selftest_store(tensor, layout->type, b * strides->batch + h * strides->head + row * strides->row + d,
+                         number);
         }
 }
 
@@ -161,7 +97,7 @@ static bool mask_hides(selftest_pattern pattern, const mask_element *element) {
     return element->bits % 32 != 0;
   case SELFTEST_TILES:
     tile = (uint64_t)((element->head * 1024 + element->row / 64) * 1024 + element->key / 64);
-    tile = random_bits(((uint64_t)TENSOR_MASK_TILES << 40) + tile) % 3;
+    tile = selftest_random_bits(((uint64_t)TENSOR_MASK_TILES << 40) + tile) % 3;
     return tile == 0 || (tile == 1 && element->bits % 2 == 0);
   case SELFTEST_BORDER:
     return element->key >= 3 * element->row + 3;
@@ -175,15 +111,15 @@ static float mask_number(selftest_pattern pattern, const mask_element *element) 
   static const uint32_t strange[] = {0x7fc00000, 0x7f800000, 0x7f7fffff, 0xff7fffff};
   uint64_t kind = element->bits / 32 % 32;
   if (pattern == SELFTEST_STRANGE && (kind == 3 || (kind < 3 && element->row % 4 == (int64_t)kind)))
-    return float_of_bits(strange[kind]);
-  return kind % 3 == 0 ? 0.0f : uniform(element->bits) * 2.0f;
+    return selftest_float_of_bits(strange[kind]);
+  return kind % 3 == 0 ? 0.0f : selftest_uniform(element->bits) * 2.0f;
 }
 
 static void set_mask_element(const fovea_problem *problem, unsigned char *mask, int64_t line,
                              const selftest_pattern pattern, const mask_element *element) {
   bool hides = mask_hides(pattern, element);
   int64_t index = line + element->key;
-  float number = hides ? float_of_bits(0xff800000) : mask_number(pattern, element);
+  float number = hides ? selftest_float_of_bits(0xff800000) : mask_number(pattern, element);
   switch (problem->mask_type) {
   case FOVEA_MASK_BOOL: /* any byte but 0: seen */
     mask[index] = (unsigned char)(hides ? 0 : 1 << element->bits % 8);
@@ -192,11 +128,11 @@ static void set_mask_element(const fovea_problem *problem, unsigned char *mask, 
     mask[index / 8] = (unsigned char)(mask[index / 8] | !hides << index % 8);
     break;
   default:
-    store(mask,
-          problem->mask_type == FOVEA_MASK_F32   ? FOVEA_F32
-          : problem->mask_type == FOVEA_MASK_F16 ? FOVEA_F16
-                                                 : FOVEA_BF16,
-          index, number);
+    selftest_store(mask,
+                   problem->mask_type == FOVEA_MASK_F32   ? FOVEA_F32
+                   : problem->mask_type == FOVEA_MASK_F16 ? FOVEA_F16
+                                                          : FOVEA_BF16,
+                   index, number);
   }
 }
 
@@ -207,7 +143,7 @@ static void fill_mask(const fovea_problem *problem, const selftest_mask *mask, u
     for (int64_t h = 0; h < mask->heads; h++)
       for (int64_t row = 0; row < mask->rows; row++)
         for (int64_t key = 0; key < mask->keys; key++) {
-          mask_element element = {b * mask->heads + h, row, key, random_bits(index++)};
+          mask_element element = {b * mask->heads + h, row, key, selftest_random_bits(index++)};
           int64_t line = b * strides->batch + h * strides->head + row * strides->row;
           set_mask_element(problem, elements, line, mask->pattern, &element);
         }
@@ -217,8 +153,8 @@ static void fill_sinks(const selftest_problem *description, float *sinks) {
   static const uint32_t strange[] = {0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff, 0xff7fffff, 0x80000000};
   const int64_t kinds = (int64_t)(sizeof strange / sizeof strange[0]);
   for (int64_t h = 0; h < description->shape.heads; h++) {
-    float number = uniform(random_bits(((uint64_t)TENSOR_SINKS << 40) + (uint64_t)h)) * 4.0f;
-    sinks[h] = description->strange_sinks && h < kinds ? float_of_bits(strange[h]) : number;
+    float number = selftest_uniform(selftest_random_bits(((uint64_t)TENSOR_SINKS << 40) + (uint64_t)h)) * 4.0f;
+    sinks[h] = description->strange_sinks && h < kinds ? selftest_float_of_bits(strange[h]) : number;
   }
 }
 
@@ -348,48 +284,20 @@ void selftest_set_tensors(selftest_data *data, fovea_tensors *tensors) {
   selftest_set_extras(data, tensors);
 }
 
-static uint64_t absorb(uint64_t digest, uint32_t word) {
-  digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-  return digest ^ digest >> 32;
-}
-
-static uint64_t absorb_row(uint64_t digest, const void *tensor, fovea_type type, int64_t first, int64_t count) {
-  for (int64_t i = first; i < first + count; i++) {
-    uint32_t word = 0;
-    uint16_t half = 0;
-    if (type == FOVEA_F32)
-      memcpy(&word, (const float *)tensor + i, sizeof word);
-    else
-      memcpy(&half, (const uint16_t *)tensor + i, sizeof half);
-    digest = absorb(digest, type == FOVEA_F32 ? word : half);
-  }
-  return digest;
-}
-
 static uint64_t absorb_tensor(uint64_t digest, const void *tensor, fovea_type type, const fovea_problem *problem,
                               const fovea_strides *strides, int64_t dim) {
   for (int64_t b = 0; b < q_batches(problem); b++)
     for (int64_t h = 0; h < problem->heads; h++)
       for (int64_t row = 0; row < problem->q_len; row++) {
         int64_t first = b * strides->batch + h * strides->head + row * strides->row;
-        digest = absorb_row(digest, tensor, type, first, dim);
+        digest = selftest_absorb_row(digest, tensor, type, first, dim);
       }
   return digest;
 }
 
-static const uint64_t first_digest = UINT64_C(0xcbf29ce484222325);
-
-uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count) {
-  return absorb_row(first_digest, tensor, type, 0, count);
-}
-
-uint64_t selftest_absorb(uint64_t digest, const void *words, int64_t count) {
-  return absorb_row(digest, words, FOVEA_F32, 0, count);
-}
-
 uint64_t selftest_digest(const selftest_data *data) {
   const fovea_problem *problem = &data->problem;
-  uint64_t digest = first_digest;
+  uint64_t digest = SELFTEST_FIRST_DIGEST;
   digest = absorb_tensor(digest, data->o, problem->o_type, problem, &problem->o_strides, problem->v_dim);
   digest = absorb_tensor(digest, data->lse, FOVEA_F32, problem, &problem->lse_strides, 1);
   if (data->score_count > 0)

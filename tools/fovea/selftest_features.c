@@ -1,4 +1,5 @@
 /* Features of the self test's problems: patterns, position terms, scales, normalisers, outputs beside O and LSE. */
+#include "selftest_numbers.h"
 #include "selftest_problems.h"
 
 #include <stdlib.h>

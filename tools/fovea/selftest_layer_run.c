@@ -1,6 +1,6 @@
 /* Tensors and digests of the self test's layers. */
 #include "selftest_layers.h"
-#include "selftest_problems.h"
+#include "selftest_numbers.h"
 
 #include <stdlib.h>
 

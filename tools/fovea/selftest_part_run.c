@@ -1,4 +1,5 @@
 /* Tensors, calls and digests of the self test's parts of models. */
+#include "selftest_numbers.h"
 #include "selftest_parts.h"
 
 #include <stdlib.h>

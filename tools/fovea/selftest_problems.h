@@ -159,13 +159,8 @@ void selftest_set_tensors(selftest_data *data, fovea_tensors *tensors);
 
 /* Takes in the bits of O, then those of LSE, then, if the problem asks for them, those of scores, maximum logits,
  * entropy, top keys, their scores, and column sums, each in the order of the indices (batch, head, row, dim or key)
- * whatever the strides, as 32-bit words (16-bit numbers fill the lower half): digest = (digest ^ word)
- * 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from 0xcbf29ce484222325. Each step is a bijection, so a single
- * changed word always changes the digest. */
+ * whatever the strides. */
 uint64_t selftest_digest(const selftest_data *data);
-/* The same for neighbouring elements; and on from a digest, for words. */
-uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count);
-uint64_t selftest_absorb(uint64_t digest, const void *words, int64_t count);
 
 /* Features of a problem: selftest_features.c. Sets what is not a tensor; makes the tensors, false if memory runs
  * out; releases, sets and takes them in as above. */
@@ -176,11 +171,5 @@ void selftest_set_extras(selftest_data *data, fovea_tensors *tensors);
 uint64_t selftest_absorb_extras(uint64_t digest, const selftest_data *data);
 /* Makes the pattern, if there is one; the caller destroys it. */
 fovea_status selftest_make_pattern(const selftest_data *data, fovea_pattern **pattern, fovea_error *error);
-
-/* Uniform numbers in [-2, 2), truncated to the type. Each value of `which` gives other numbers. */
-void selftest_fill_uniform(void *tensor, fovea_type type, int which, int64_t count);
-/* The same times `gain`, a power of two; one of `strange` numbers is NaN, infinite, zero, tiny or huge (0: none).
- */
-void selftest_fill_mixed(void *tensor, fovea_type type, int which, int64_t count, float gain, int strange);
 
 #endif

@@ -1,5 +1,5 @@
 /* Tensors and digests of the self test's rotary embeddings. */
-#include "selftest_problems.h"
+#include "selftest_numbers.h"
 #include "selftest_rotary.h"
 
 #include <stdlib.h>
