@@ -132,14 +132,6 @@ static fovea_status project_all(const fovea_nn_additive_call *call, float *queri
   return status;
 }
 
-int fovea_nn_additive_hides(const fovea_nn_additive_tensors *t, int64_t entry, int64_t row, int64_t key) {
-  const fovea_mask_strides *s = &t->mask_strides;
-  const int64_t first = entry * s->batch + row * s->row, j = key * s->key;
-  const unsigned char *mask = t->mask;
-  if (t->mask_type == FOVEA_MASK_BITS) return !(mask[first / 8 + j / 8] >> (j % 8) & 1);
-  return mask[first + j] == 0;
-}
-
 static int64_t length_of(const fovea_nn_additive_tensors *t, int64_t entry) {
   return t->kv_lens ? t->kv_lens[entry] : t->kv_len;
 }

@@ -21,7 +21,14 @@ typedef struct fovea_nn_additive_call {
 } fovea_nn_additive_call;
 
 /* Whether the mask hides a key. */
-int fovea_nn_additive_hides(const fovea_nn_additive_tensors *tensors, int64_t entry, int64_t row, int64_t key);
+static inline int fovea_nn_additive_hides(const fovea_nn_additive_tensors *t, int64_t entry, int64_t row,
+                                          int64_t key) {
+  const fovea_mask_strides *s = &t->mask_strides;
+  const int64_t first = entry * s->batch + row * s->row, j = key * s->key;
+  const unsigned char *mask = t->mask;
+  if (t->mask_type == FOVEA_MASK_BITS) return !(mask[first / 8 + j / 8] >> (j % 8) & 1);
+  return mask[first + j] == 0;
+}
 
 /* Reads and checks what the caller gave, but for kv_lens and strides of values and outputs: a plan checks these. */
 fovea_status fovea_nn_check_additive(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,

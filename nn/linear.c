@@ -9,10 +9,6 @@
 #include "defaults.h"
 #include "matrix.h"
 
-int64_t fovea_nn_panel_stride(int64_t in, fovea_type type) {
-  return fovea_nn_padded(in, fovea_dims_together(type)) * FOVEA_NN_PANEL;
-}
-
 int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type) {
   int64_t elements;
   if (in < 1 || out < 1 || in > FOVEA_DIM_LIMIT || out > FOVEA_DIM_LIMIT || (unsigned)type >= FOVEA_TYPES) return 0;

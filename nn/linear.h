@@ -3,6 +3,7 @@
 #define FOVEA_NN_LINEAR_H
 
 #include "../arch/nn_kernels.h"
+#include "../src/base/types.h"
 #include "matrix.h"
 
 /* The most rows of a task; rows of x, and panels of W, of which a piece is copied at a time. Sums and copies lie on
@@ -26,7 +27,9 @@ static inline int64_t fovea_nn_padded(int64_t size, int64_t step) {
 }
 
 /* Elements from a panel to the next. */
-int64_t fovea_nn_panel_stride(int64_t in, fovea_type type);
+static inline int64_t fovea_nn_panel_stride(int64_t in, fovea_type type) {
+  return fovea_nn_padded(in, fovea_dims_together(type)) * FOVEA_NN_PANEL;
+}
 
 /* The weights as one matrix, rows of W or panels; and the bias. */
 fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear);

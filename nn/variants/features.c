@@ -5,6 +5,7 @@
 #include "../../src/base/types.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { GROUP_NUMBERS = FOVEA_NN_PANELS * FOVEA_DOT_PIECE * FOVEA_NN_PANEL }; /* of a group's panels of a piece */
 
@@ -171,5 +172,21 @@ void fovea_nn_map_columns(const fovea_nn_feature_map *map, int keys, int64_t fir
     args.columns = outs;
     args.y = y + key;
     map->kernels->features(&args);
+  }
+}
+
+void fovea_nn_performer_values(const fovea_nn_kernels *kernels, const fovea_nn_source *source, int keys,
+                               int64_t first_column, int64_t columns, float *panels) {
+  for (int64_t d = 0; d < columns; d += FOVEA_NN_PANEL, panels += FOVEA_BLOCK_KEYS * FOVEA_NN_PANEL) {
+    const int64_t rest = columns - d;
+    const fovea_widen_args args = {fovea_element(source->rows, source->type, first_column + d),
+                                   source->type,
+                                   source->stride,
+                                   keys,
+                                   rest < FOVEA_NN_PANEL ? rest : FOVEA_NN_PANEL,
+                                   panels,
+                                   FOVEA_NN_PANEL};
+    if (rest < FOVEA_NN_PANEL) memset(panels, 0, FOVEA_BLOCK_KEYS * FOVEA_NN_PANEL * sizeof(float));
+    kernels->widen(&args);
   }
 }

@@ -174,22 +174,6 @@ static float key_maximum(const performer_job *job, int64_t task) {
   return maximum;
 }
 
-void fovea_nn_performer_values(const fovea_nn_kernels *kernels, const fovea_nn_source *source, int keys,
-                               int64_t first_column, int64_t columns, float *panels) {
-  for (int64_t d = 0; d < columns; d += FOVEA_NN_PANEL, panels += FOVEA_BLOCK_KEYS * FOVEA_NN_PANEL) {
-    const int64_t rest = columns - d;
-    const fovea_widen_args args = {fovea_element(source->rows, source->type, first_column + d),
-                                   source->type,
-                                   source->stride,
-                                   keys,
-                                   rest < FOVEA_NN_PANEL ? rest : FOVEA_NN_PANEL,
-                                   panels,
-                                   FOVEA_NN_PANEL};
-    if (rest < FOVEA_NN_PANEL) memset(panels, 0, FOVEA_BLOCK_KEYS * FOVEA_NN_PANEL * sizeof(float));
-    kernels->widen(&args);
-  }
-}
-
 /* Scratch of a worker over keys. */
 typedef struct key_memory {
   fovea_nn_map_memory map;

@@ -81,11 +81,11 @@ void fovea_nn_map_keys(const fovea_nn_feature_map *map, const fovea_nn_source *s
 void fovea_nn_map_columns(const fovea_nn_feature_map *map, int keys, int64_t first, int count,
                           const fovea_nn_map_memory *memory, float *y);
 
-/* ---- Sums --------------------------------------------------------------------------------------------------- */
-
 /* Copies up to FOVEA_BLOCK_KEYS values into panels [panel][key][column]; columns that do not exist are zeros. */
 void fovea_nn_performer_values(const fovea_nn_kernels *kernels, const fovea_nn_source *source, int keys,
                                int64_t first_column, int64_t columns, float *panels);
+
+/* ---- Sums --------------------------------------------------------------------------------------------------- */
 
 /* Keys that an entry has. */
 static inline int64_t fovea_nn_performer_keys(const fovea_nn_performer_tensors *t, int64_t entry) {

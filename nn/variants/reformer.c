@@ -12,28 +12,13 @@
 /* Groups of chunks that are enough tasks for all workers. */
 enum { TASKS = 64 };
 
-/* Where the parts of scratch begin, those of workers within each worker's. */
+/* Where the parts of scratch begin; what a worker has of it. */
 typedef struct layout {
   fovea_nn_scratch all, worker;
   size_t plan, panels, keys, states, order, places, workers;
-  size_t products, counts, positions, x, v, worker_keys, mask, run;
   int64_t heads; /* of a piece */
   int64_t slots, panel_elements, rotations;
 } layout;
-
-/* Offsets of the worker's parts follow from sizes, so that tasks find them. */
-static void lay_out_worker(const fovea_nn_lsh_call *call, size_t run, layout *l) {
-  const fovea_nn_lsh_tensors *t = &call->tensors;
-  const int64_t m = call->lsh.bucket_size, slots = (call->group + 1) * m;
-  l->products = fovea_nn_reserve(&l->worker, fovea_nn_bytes(FOVEA_NN_LSH_HASH_ROWS, call->columns, 1));
-  l->counts = fovea_nn_reserve(&l->worker, fovea_nn_bytes(call->lsh.buckets, 1, 1));
-  l->positions = fovea_nn_reserve(&l->worker, fovea_nn_bytes(slots, 1, 1));
-  l->x = fovea_nn_reserve(&l->worker, fovea_nn_bytes(slots, t->dim, 1));
-  l->v = fovea_nn_reserve(&l->worker, fovea_nn_bytes(slots, t->v_dim, 1));
-  l->worker_keys = fovea_nn_reserve(&l->worker, fovea_nn_bytes(slots, t->dim, 1));
-  l->mask = fovea_nn_reserve(&l->worker, (uint64_t)(call->group * m * 2 * m));
-  l->run = fovea_nn_reserve(&l->worker, run);
-}
 
 /* Heads of a piece: enough tasks, and no more memory than that needs. */
 static layout lay_out(const fovea_nn_lsh_call *call, size_t run, int workers) {
@@ -50,25 +35,10 @@ static layout lay_out(const fovea_nn_lsh_call *call, size_t run, int workers) {
   l.states = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads * lsh->rounds, l.slots, t->v_dim + 2));
   l.order = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads, lsh->rounds, l.slots));
   l.places = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads, lsh->rounds, t->length));
-  lay_out_worker(call, run, &l);
+  l.worker = fovea_nn_lsh_worker_scratch(call, run);
   if (l.panel_elements == 0 || l.worker.saturated) l.all.saturated = 1;
   l.workers = fovea_nn_reserve(&l.all, fovea_nn_product(l.worker.size, (uint64_t)workers));
   return l;
-}
-
-fovea_nn_lsh_worker fovea_nn_lsh_worker_at(const fovea_nn_lsh_piece *piece, int worker) {
-  layout l = {.slots = 0};
-  char *memory = piece->workers + (size_t)worker * piece->worker_size;
-  lay_out_worker(piece->call, 0, &l);
-  return (fovea_nn_lsh_worker){.products = (float *)(void *)(memory + l.products),
-                               .counts = (int32_t *)(void *)(memory + l.counts),
-                               .positions = (int32_t *)(void *)(memory + l.positions),
-                               .x = memory + l.x,
-                               .v = memory + l.v,
-                               .keys = (float *)(void *)(memory + l.worker_keys),
-                               .mask = (unsigned char *)memory + l.mask,
-                               .run = memory + l.run,
-                               .run_size = piece->worker_size - l.run};
 }
 
 /* R of a round: [panel][dim][column]. Columns that do not exist are zeros. */

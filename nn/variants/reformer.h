@@ -3,6 +3,7 @@
 #define FOVEA_NN_VARIANTS_REFORMER_H
 
 #include "../../arch/nn_kernels.h"
+#include "../layer_scratch.h"
 
 #include <fovea/sparse_attention.h>
 
@@ -67,6 +68,8 @@ static inline int64_t fovea_nn_lsh_offset(const fovea_nn_lsh_piece *piece, int64
   return (piece->first + head) / heads * strides.batch + (piece->first + head) % heads * strides.head;
 }
 
+/* The scratch of a worker, of which `run` bytes are attention's (reformer_memory.c). */
+fovea_nn_scratch fovea_nn_lsh_worker_scratch(const fovea_nn_lsh_call *call, size_t run);
 fovea_nn_lsh_worker fovea_nn_lsh_worker_at(const fovea_nn_lsh_piece *piece, int worker);
 
 fovea_status fovea_nn_check_lsh(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
