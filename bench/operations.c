@@ -146,12 +146,11 @@ static void register_operations(const fovea_kernels *table, const char *peak, co
 
 /* Tables that have a peak to compare with, with all operations; and what other tables add to them. */
 void bench_register_operations(void) {
-  fovea_library_info info = {.struct_size = sizeof info};
-  if (fovea_info(&info) != FOVEA_OK) return;
-  for (int i = 0; i < info.isa_count; i++) {
-    const char *name = info.isas[i]->name;
+  fovea_isa_report isa = {.struct_size = sizeof isa};
+  for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
+    const char *name = isa.name;
     const fovea_kernels *table;
-    if (!info.isas[i]->usable || fovea_dispatch_wanted(name, FOVEA_F32, &table, NULL) != FOVEA_OK) continue;
+    if (!isa.usable || fovea_dispatch_wanted(name, FOVEA_F32, &table, NULL) != FOVEA_OK) continue;
     if (vector_kernels_named(name)) {
       register_operations(table, name, bench_tile_operations);
       register_operations(table, name, bench_row_operations);

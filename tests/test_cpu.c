@@ -192,16 +192,16 @@ static const fovea_kernels *table_named(const char *name) {
 }
 
 /* Of the tables of a set, what the report says of each, and whether problems get it by name. */
-static void check_meaning(const fovea_library_info *info, const char *meant, const char *hidden) {
-  for (int i = 0; i < info->isa_count; i++) {
-    const fovea_isa_report *report = info->isas[i];
-    if (strchr(report->name, '/') == NULL || strncmp(report->name, meant, strcspn(meant, "/") + 1) != 0) continue;
-    const int is_hidden = hidden != NULL && strcmp(report->name, hidden) == 0;
-    assert_int_equal(strstr(report->reason, "what its set means") != NULL, strcmp(report->name, meant) == 0);
-    assert_int_equal(report->meant, strcmp(report->name, meant) == 0);
-    assert_int_equal(report->usable, !is_hidden);
-    assert_int_equal(table_named(report->name) != NULL, !is_hidden);
-    if (is_hidden) assert_non_null(strstr(report->reason, "lacks its instructions"));
+static void check_meaning(const char *meant, const char *hidden) {
+  fovea_isa_report report = {.struct_size = sizeof report};
+  for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
+    if (strchr(report.name, '/') == NULL || strncmp(report.name, meant, strcspn(meant, "/") + 1) != 0) continue;
+    const int is_hidden = hidden != NULL && strcmp(report.name, hidden) == 0;
+    assert_int_equal(strstr(report.reason, "what its set means") != NULL, strcmp(report.name, meant) == 0);
+    assert_int_equal(report.meant, strcmp(report.name, meant) == 0);
+    assert_int_equal(report.usable, !is_hidden);
+    assert_int_equal(table_named(report.name) != NULL, !is_hidden);
+    if (is_hidden) assert_non_null(strstr(report.reason, "lacks its instructions"));
   }
 }
 #endif
@@ -216,10 +216,10 @@ static void check_tables(const fovea_library_info *info, uint64_t features) {
   assert_ptr_equal(table_named("avx2"), rows   ? &fovea_kernels_avx2_rows
                                         : vnni ? &fovea_kernels_avx2_vnni
                                                : &fovea_kernels_avx2);
-  check_meaning(info, rows ? "avx2/rows" : vnni ? "avx2/vnni" : "avx2/panels", vnni ? NULL : "avx2/vnni");
+  check_meaning(rows ? "avx2/rows" : vnni ? "avx2/vnni" : "avx2/panels", vnni ? NULL : "avx2/vnni");
   if (has_512) {
     assert_ptr_equal(table_named("avx512"), vnni_512 ? &fovea_kernels_avx512_vnni : &fovea_kernels_avx512);
-    check_meaning(info, vnni_512 ? "avx512/vnni" : "avx512/words", vnni_512 ? NULL : "avx512/vnni");
+    check_meaning(vnni_512 ? "avx512/vnni" : "avx512/words", vnni_512 ? NULL : "avx512/vnni");
   }
   if (getenv("FOVEA_ISA") == NULL || getenv("FOVEA_ISA")[0] == '\0')
     assert_ptr_equal(fovea_dispatch_default(FOVEA_F32), table_named(info->isa));
@@ -238,22 +238,21 @@ static void test_visible_part(void **state) {
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   assert_string_equal(info.isa, expected_isa(features));
   check_tables(&info, features);
-  for (int i = 0; i < info.isa_count; i++) {
-    const fovea_isa_report *report = info.isas[i];
+  fovea_isa_report report = {.struct_size = sizeof report};
+  for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
     fovea_problem problem;
     fovea_plan *plan;
     fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
-    problem.isa = report->name;
-    assert_int_equal(fovea_plan_create(&problem, &plan, NULL),
-                     report->usable ? FOVEA_OK : FOVEA_ERROR_ISA_UNUSABLE);
+    problem.isa = report.name;
+    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), report.usable ? FOVEA_OK : FOVEA_ERROR_ISA_UNUSABLE);
     fovea_plan_destroy(plan);
-    if (strncmp(report->name, "avx512", 6) == 0 && !(features & FOVEA_CPU_AVX512)) {
-      assert_false(report->usable);
-      assert_true(strstr(report->reason, "the CPU or the operating system lacks") != NULL ||
-                  strstr(report->reason, "not in this build") != NULL);
+    if (strncmp(report.name, "avx512", 6) == 0 && !(features & FOVEA_CPU_AVX512)) {
+      assert_false(report.usable);
+      assert_true(strstr(report.reason, "the CPU or the operating system lacks") != NULL ||
+                  strstr(report.reason, "not in this build") != NULL);
     }
-    if (report->usable && strcmp(report->name, "avx512_bf16") == 0)
-      check_pairs(report, features, getenv("FOVEA_ISA"));
+    if (report.usable && strcmp(report.name, "avx512_bf16") == 0)
+      check_pairs(&report, features, getenv("FOVEA_ISA"));
   }
   for (int type = FOVEA_F32; type <= FOVEA_BF16; type++) {
     fovea_problem problem;

@@ -6,6 +6,7 @@
 #include "support/check.h"
 #include "support/trial.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,19 @@ static fovea_library_info library_info(void) {
   return info;
 }
 
+static fovea_isa_report report_at(int index) {
+  fovea_isa_report report = {.struct_size = sizeof report};
+  assert_int_equal(fovea_isa_at(index, &report), FOVEA_OK);
+  return report;
+}
+
+static int isa_count(void) {
+  fovea_isa_report report = {.struct_size = sizeof report};
+  int count = 0;
+  while (fovea_isa_at(count, &report) == FOVEA_OK) count++;
+  return count;
+}
+
 static void test_info(void **state) {
   (void)state;
   const fovea_library_info info = library_info();
@@ -28,18 +42,17 @@ static void test_info(void **state) {
   assert_true(strlen(info.cpu) > 0);
   assert_true(strcmp(info.threading, "OpenMP") == 0 || strcmp(info.threading, "none") == 0);
   assert_int_equal(info.threads, fovea_default_threads());
-  assert_true(info.isa_count >= 1 && info.isa_count <= FOVEA_ISA_LIMIT);
   int chosen = 0, has_scalar = 0;
-  for (int i = 0; i < info.isa_count; i++) {
-    const fovea_isa_report *report = info.isas[i];
-    assert_true(strlen(report->name) > 0);
-    assert_true(strlen(report->reason) > 0);
-    if (report->chosen) {
-      assert_true(report->usable);
-      assert_string_equal(report->name, info.isa);
+  for (int i = 0; i < isa_count(); i++) {
+    const fovea_isa_report report = report_at(i);
+    assert_true(strlen(report.name) > 0);
+    assert_true(strlen(report.reason) > 0);
+    if (report.chosen) {
+      assert_true(report.usable);
+      assert_string_equal(report.name, info.isa);
     }
-    chosen += report->chosen;
-    has_scalar |= strcmp(report->name, "scalar") == 0 && report->usable;
+    chosen += report.chosen;
+    has_scalar |= strcmp(report.name, "scalar") == 0 && report.usable;
   }
   assert_int_equal(chosen, 1);
   assert_true(has_scalar);
@@ -71,20 +84,23 @@ static void test_registry(void **state) {
 #undef LINE
   };
   enum { LINES = sizeof lines / sizeof lines[0] };
-  const fovea_library_info info = library_info();
-  assert_int_equal(info.isa_count, LINES + TABLES);
+  assert_int_equal(isa_count(), LINES + TABLES);
   for (int i = 0; i < LINES; i++) {
-    assert_string_equal(info.isas[i]->name, lines[i].name);
-    assert_int_equal(lines[i].kernels == NULL, strstr(info.isas[i]->reason, "not in this build") != NULL);
+    const fovea_isa_report report = report_at(i);
+    assert_string_equal(report.name, lines[i].name);
+    assert_int_equal(strcmp(report.base, report.name) == 0, lines[i].type == FOVEA_F32);
+    assert_int_equal(lines[i].kernels == NULL, strstr(report.reason, "not in this build") != NULL);
     if (lines[i].kernels == NULL) continue;
     assert_string_equal(lines[i].kernels->name, lines[i].name);
     assert_int_equal(lines[i].kernels->pair_type, lines[i].type);
   }
   assert_string_equal(lines[LINES - 1].name, "scalar");
   for (int i = 0; i < TABLES; i++) {
-    assert_string_equal(info.isas[LINES + i]->name, tables[i].name);
-    assert_false(info.isas[LINES + i]->chosen); /* what is chosen is its set */
-    assert_int_equal(tables[i].kernels == NULL, strstr(info.isas[LINES + i]->reason, "not in this build") != NULL);
+    const fovea_isa_report report = report_at(LINES + i);
+    assert_string_equal(report.name, tables[i].name);
+    assert_string_equal(report.base, set_of(tables[i].name));
+    assert_false(report.chosen); /* what is chosen is its set */
+    assert_int_equal(tables[i].kernels == NULL, strstr(report.reason, "not in this build") != NULL);
     if (tables[i].kernels != NULL) assert_string_equal(tables[i].kernels->name, set_of(tables[i].name));
   }
 }
@@ -102,12 +118,11 @@ static const char *default_isa(void) {
 /* The table for problems of f32: the first usable one that is not for another type only; with a name, from that
  * name on. */
 static const char *best_isa(const char *from) {
-  const fovea_library_info info = library_info();
   int i = 0;
-  while (from != NULL && strcmp(info.isas[i]->name, from) != 0) i++;
-  while (!info.isas[i]->usable || info.isas[i]->type != FOVEA_F32) i++;
+  while (from != NULL && strcmp(report_at(i).name, from) != 0) i++;
+  while (!report_at(i).usable || report_at(i).type != FOVEA_F32) i++;
   static char name[32];
-  snprintf(name, sizeof name, "%s", set_of(info.isas[i]->name));
+  snprintf(name, sizeof name, "%s", set_of(report_at(i).name));
   return name;
 }
 
@@ -161,12 +176,12 @@ static const fovea_kernels *table_named(const char *name) {
 /* A table by its name is that table; its set is the one of which the report says so. */
 static void test_tables_of_sets(void **state) {
   (void)state;
-  const fovea_library_info info = library_info();
+  const int sets = isa_count() - TABLES;
   for (int i = 0; i < TABLES; i++) {
-    const fovea_isa_report *report = info.isas[info.isa_count - TABLES + i];
-    if (!report->usable) continue;
-    assert_ptr_equal(table_named(report->name), tables[i].kernels);
-    assert_int_equal(table_named(set_of(report->name)) == tables[i].kernels, report->meant);
+    const fovea_isa_report report = report_at(sets + i);
+    if (!report.usable) continue;
+    assert_ptr_equal(table_named(report.name), tables[i].kernels);
+    assert_int_equal(table_named(set_of(report.name)) == tables[i].kernels, report.meant);
   }
 }
 
@@ -190,19 +205,18 @@ static void test_environment_names_tables(void **state) {
  * they are faster, and for no others. */
 static void test_pairs(void **state) {
   (void)state;
-  const fovea_library_info info = library_info();
-  for (int i = 0; i < info.isa_count; i++) {
-    const fovea_isa_report *report = info.isas[i];
-    if (report->type == FOVEA_F32) continue;
-    assert_null(strstr(report->reason, "do not give the bits"));
+  for (int i = 0; i < isa_count(); i++) {
+    const fovea_isa_report report = report_at(i);
+    if (report.type == FOVEA_F32) continue;
+    assert_null(strstr(report.reason, "do not give the bits"));
     for (int type = FOVEA_F32; type <= FOVEA_BF16; type++) {
       fovea_problem problem;
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
       problem.q_type = problem.k_type = (fovea_type)type;
       assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
-      const int taken = strcmp(fovea_plan_isa(plan), report->name) == 0;
-      assert_int_equal(taken, strstr(report->reason, "taken") != NULL && type == (int)report->type);
+      const int taken = strcmp(fovea_plan_isa(plan), report.name) == 0;
+      assert_int_equal(taken, strstr(report.reason, "taken") != NULL && type == (int)report.type);
       fovea_plan_destroy(plan);
     }
   }
@@ -245,15 +259,90 @@ static void test_environment_ignored(void **state) {
   const char *best = best_isa(NULL);
   assert_cap("avx9000", best, "ignored");
   assert_cap("", best, "");
-  const fovea_library_info info = library_info();
-  for (int i = 0; i < info.isa_count; i++)
-    if (strstr(info.isas[i]->reason, "not in this build") != NULL) assert_cap(info.isas[i]->name, best, "ignored");
+  for (int i = 0; i < isa_count(); i++)
+    if (strstr(report_at(i).reason, "not in this build") != NULL) assert_cap(report_at(i).name, best, "ignored");
+}
+
+/* Reports end after the last one, and a report that was not set up is refused. */
+static void test_reports_end(void **state) {
+  (void)state;
+  fovea_isa_report report = {.struct_size = sizeof report};
+  const int count = isa_count();
+  assert_int_equal(fovea_isa_at(count, &report), FOVEA_ERROR_ISA_UNKNOWN);
+  assert_int_equal(fovea_isa_at(INT_MAX, &report), FOVEA_ERROR_ISA_UNKNOWN);
+  assert_int_equal(fovea_isa_at(-1, &report), FOVEA_ERROR_ISA_UNKNOWN);
+  assert_int_equal(fovea_isa_at(0, NULL), FOVEA_ERROR_NULL);
+  for (size_t size = 0; size <= 2 * sizeof report; size++) {
+    report.struct_size = size;
+    assert_int_equal(fovea_isa_at(0, &report), size == sizeof report ? FOVEA_OK : FOVEA_ERROR_STRUCT_SIZE);
+  }
+}
+
+/* Of every name and type: the set that the plan of such a problem names. */
+static void test_find(void **state) {
+  (void)state;
+  const char *const *isas = usable_names();
+  for (int i = -1; i < 0 || isas[i] != NULL; i++) {
+    for (int type = FOVEA_F32; type <= FOVEA_BF16; type++) {
+      fovea_isa_report report = {.struct_size = sizeof report};
+      fovea_problem problem;
+      fovea_plan *plan;
+      fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+      problem.q_type = problem.k_type = (fovea_type)type;
+      problem.isa = i < 0 ? NULL : isas[i];
+      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+      assert_int_equal(fovea_isa_find(problem.isa, (fovea_type)type, &report, NULL), FOVEA_OK);
+      assert_string_equal(report.name, fovea_plan_isa(plan));
+      assert_true(report.usable);
+      fovea_plan_destroy(plan);
+    }
+  }
+}
+
+static void assert_not_found(const char *isa, int type, fovea_isa_report *report, fovea_status status,
+                             const char *text) {
+  fovea_error error;
+  assert_int_equal(fovea_isa_find(isa, (fovea_type)type, report, &error), status);
+  assert_int_equal(error.status, status);
+  assert_non_null(strstr(error.text, text));
+}
+
+static void test_find_refuses(void **state) {
+  (void)state;
+  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report wrong = {.struct_size = sizeof wrong - 1};
+  assert_not_found("avx9000", FOVEA_F32, &report, FOVEA_ERROR_ISA_UNKNOWN, "avx9000");
+  assert_not_found("", FOVEA_F32, &report, FOVEA_ERROR_ISA_UNKNOWN, "isa");
+  assert_not_found(NULL, FOVEA_BF16 + 1, &report, FOVEA_ERROR_TYPE, "type");
+  assert_not_found(NULL, -1, &report, FOVEA_ERROR_TYPE, "type");
+  assert_not_found(NULL, FOVEA_F32, NULL, FOVEA_ERROR_NULL, "report");
+  assert_not_found(NULL, FOVEA_F32, &wrong, FOVEA_ERROR_STRUCT_SIZE, "struct_size");
+  for (int i = 0; i < isa_count(); i++) {
+    const fovea_isa_report other = report_at(i);
+    if (!other.usable) assert_not_found(other.name, FOVEA_F32, &report, FOVEA_ERROR_ISA_UNUSABLE, other.name);
+  }
+}
+
+/* A set that adds products of pairs has all other operations of its base. */
+static void test_bases(void **state) {
+  (void)state;
+  for (int i = 0; i < isa_count(); i++) {
+    const fovea_isa_report report = report_at(i);
+    if (!report.usable) continue;
+    const fovea_kernels *kernels = table_named(report.name), *base = table_named(report.base);
+    if (report.type != FOVEA_F32) assert_ptr_equal(kernels->softmax, base->softmax);
+    assert_int_equal(base->pair_type, FOVEA_F32);
+  }
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_info),
       cmocka_unit_test(test_registry),
+      cmocka_unit_test(test_reports_end),
+      cmocka_unit_test(test_find),
+      cmocka_unit_test(test_find_refuses),
+      cmocka_unit_test(test_bases),
       cmocka_unit_test(test_choice),
       cmocka_unit_test(test_expected_isa),
       cmocka_unit_test(test_named_isas),

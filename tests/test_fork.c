@@ -68,6 +68,28 @@ static void test_forked_child(void **state) {
   run_in_child(child_calls);
 }
 
+static void count_task(const void *data, int64_t task, int worker) {
+  int *counts = *(int *const *)data;
+  counts[task] += worker == 0 ? 1 : 100;
+}
+
+/* Tasks of a caller's own run on the child's one thread, whatever number of workers is asked for. */
+static int child_runs_tasks(struct trial *trial, const struct trial *expected) {
+  int counts[8] = {0}, *data = counts;
+  (void)trial;
+  (void)expected;
+  if (fovea_tasks_workers(8, 1e12, NULL) != 1) return 3;
+  if (fovea_tasks_run(count_task, &data, 8, 4, NULL, NULL) != FOVEA_OK) return 4;
+  for (int i = 0; i < 8; i++)
+    if (counts[i] != 1) return 5;
+  return 0;
+}
+
+static void test_tasks_in_child(void **state) {
+  (void)state;
+  run_in_child(child_runs_tasks);
+}
+
 /* Threads that the child starts itself work like the parent's. */
 static int child_calls_with_threads(struct trial *trial, const struct trial *expected) {
   const fovea_tensors tensors = trial_tensors(trial);
@@ -107,6 +129,7 @@ static void test_forked_grandchild(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forked_child),
+      cmocka_unit_test(test_tasks_in_child),
       cmocka_unit_test(test_forked_child_with_threads),
       cmocka_unit_test(test_forked_grandchild),
   };

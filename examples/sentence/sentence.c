@@ -171,17 +171,14 @@ static bool report_kernel(const struct view *view, const char *isa, float *outpu
 }
 
 static bool report_kernels(const struct view *view) {
-  fovea_library_info info = {.struct_size = sizeof info};
-  if (fovea_info(&info) != FOVEA_OK) return complain("fovea_info", "failed");
+  fovea_isa_report set = {.struct_size = sizeof set};
   size_t count = (size_t)(view->captured.heads * view->captured.tokens * view->captured.dim);
   float *output = malloc(count * sizeof *output);
   if (!output) return complain(view->subject->name, "out of memory");
   printf("  on one thread, median of %d calls:\n", TIMED_CALLS);
   bool all = true;
-  for (int i = 0; i < info.isa_count && all; i++) {
-    const fovea_isa_report *set = info.isas[i];
-    if (strchr(set->name, '/')) break; /* sets come first; tables of sets are for benchmarks */
-    if (set->usable && set->type == FOVEA_F32) all = report_kernel(view, set->name, output);
+  for (int i = 0; all && fovea_isa_at(i, &set) == FOVEA_OK; i++) {
+    if (set.usable && strcmp(set.base, set.name) == 0) all = report_kernel(view, set.name, output);
   }
   free(output);
   return all;

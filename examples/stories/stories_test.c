@@ -8,6 +8,7 @@
 #include "sample.h"
 #include "session.h"
 #include "support/check.h"
+#include "support/trial.h"
 #include "tokenizer.h"
 
 #include <math.h>
@@ -159,21 +160,17 @@ static void test_float64(void **state) {
   compare_with_reference("The dragon and the princess", 0);
 }
 
-/* Every instruction set that this CPU has. */
-static int list_isas(const char *names[FOVEA_ISA_LIMIT]) {
-  fovea_library_info info = {.struct_size = sizeof info};
+static int count_names(const char *const *names) {
   int count = 0;
-  assert_int_equal(fovea_info(&info), FOVEA_OK);
-  for (int i = 0; i < info.isa_count; i++)
-    if (info.isas[i]->usable) names[count++] = info.isas[i]->name;
+  while (names[count] != NULL) count++;
   return count;
 }
 
 /* Every kind and layout of cache on every instruction set, with chunks, pages and threads that go round. */
 static void compare_bits(fovea_type type, int64_t window, fovea_mode mode) {
   static const int64_t chunks[] = {1, 1000, 7, 64, 33}, pages[] = {16, 1, 5, 100};
-  const char *isas[FOVEA_ISA_LIMIT];
-  const int isa_count = list_isas(isas), steps = USUAL_OR_LONG(8, 60);
+  const char *const *isas = usable_names();
+  const int isa_count = count_names(isas), steps = USUAL_OR_LONG(8, 60);
   struct session_options options = plainly;
   int64_t count;
   int32_t *prompt = encode(known_text, &count); /* 201 tokens at once are enough to keep two threads busy */
@@ -249,8 +246,8 @@ static void test_narrow_bits(void **state) {
       {{"openvino_u8_keys", "openvino_u8", 0}, false, true},
   };
   static const int64_t chunks[] = {1, 1000, 7}, pages[] = {16, 5, 64};
-  const char *isas[FOVEA_ISA_LIMIT];
-  const int isa_count = list_isas(isas), steps = USUAL_OR_LONG(4, 10);
+  const char *const *isas = usable_names();
+  const int isa_count = count_names(isas), steps = USUAL_OR_LONG(4, 10);
   int64_t count;
   int32_t *prompt = encode(known_text, &count);
   count = USUAL_OR_LONG(40, 70);

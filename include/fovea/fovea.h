@@ -378,7 +378,7 @@ typedef struct fovea_problem {
   const int32_t *cu_seqlens_q;
   const int32_t *cu_seqlens_kv;
 
-  const char *isa; /* NULL (default): the best of this CPU; else a name that fovea_info() lists as usable */
+  const char *isa; /* NULL (default): the best of this CPU; else a name that fovea_isa_at() has as usable */
 
   fovea_type q_type, k_type, v_type, o_type; /* default FOVEA_F32; any mix */
 
@@ -789,6 +789,21 @@ static inline void fovea_execution_init(fovea_execution *execution) {
  * OpenMP would wait forever for threads that the child does not have. The library knows the child by its process
  * id, so the parent must have called a function of Fovea that plans or runs something before the fork. */
 FOVEA_API int fovea_default_threads(void);
+
+/* Returns how many workers the tasks of a caller's own are worth: 1 if `work`, the multiplications and additions of
+ * all of them, is too little to share, else as many as `execution` allows (NULL: all defaults), and no more than
+ * `tasks`. 1 for an execution that fovea_tasks_run() refuses. */
+FOVEA_API int fovea_tasks_workers(int64_t tasks, double work, const fovea_execution *execution);
+
+/* Runs tasks of a caller's own on `workers` workers or fewer, as attention runs its tasks: on OpenMP's threads or
+ * by execution->parallel_for. Calls run(data, task, worker) once for each task from 0 to tasks - 1, in any order
+ * and at the same time. `worker` is from 0 to workers - 1, and calls at the same time have different workers.
+ * Returns when all tasks are done. Allocates nothing, and uses no scratch. `execution` and `error` may be NULL.
+ * Errors: FOVEA_ERROR_NULL (run), FOVEA_ERROR_TASK (tasks below 0, workers below 1), and those of an execution that
+ * any call refuses. Thread-safe. */
+FOVEA_API fovea_status fovea_tasks_run(void (*run)(const void *data, int64_t task, int worker), const void *data,
+                                       int64_t tasks, int workers, const fovea_execution *execution,
+                                       fovea_error *error);
 
 /* Plans and runs a problem of contiguous f32 tensors in the order of the shapes above, with v_dim = qk_dim = dim
  * and the default scale. `causal` is 0 or 1, aligned bottom-right; then q_len is at most kv_len (FOVEA_ERROR_RULE),
@@ -1320,37 +1335,46 @@ FOVEA_API fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_r
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 
-/* The most instruction sets that any version lists. */
-#define FOVEA_ISA_LIMIT 16
-
 /* One instruction set that this build has or could have. Later versions add fields at the end only. */
 typedef struct fovea_isa_report {
+  size_t struct_size; /* set by the caller to sizeof(fovea_isa_report) before the call */
   const char *name;   /* "avx512", "avx2", "neon", "scalar", ...; "avx2/rows": one table of a set with several */
+  const char *base;   /* the set whose operations this one has, but for those that it adds: of a table its set, of
+                         "avx512_bf16" "avx512". Else its own name */
   int usable;         /* 1: a problem may name it */
   int chosen;         /* 1: the set that problems get if they name none; 0 for tables of a set */
-  const char *reason; /* why it is chosen or not */
+  int meant;          /* 1: the table of a set that the set's name means here, so that both names are one */
   fovea_type type;    /* FOVEA_F32: may be chosen for any problem. Else it has faster products for Q and K of this
                          type, and for bf16 mode if that is bf16; it is chosen for these only. A problem that names
                          it may be any */
-  int meant;          /* 1: the table of a set that the set's name means here, so that both names are one */
+  const char *reason; /* why it is chosen or not */
 } fovea_isa_report;
+
+/* Reports on instruction set `index`, from 0 on: sets, best first, then tables of sets. Texts live as long as the
+ * process. Errors: FOVEA_ERROR_ISA_UNKNOWN (there are no more), FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE.
+ * Thread-safe. */
+FOVEA_API fovea_status fovea_isa_at(int index, fovea_isa_report *report);
+
+/* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the problem's isa is
+ * this one (NULL: the problem names none) and the type of Q and K is `type` (FOVEA_F32: also if theirs differ).
+ * `error` may be NULL. Errors: FOVEA_ERROR_ISA_UNKNOWN, FOVEA_ERROR_ISA_UNUSABLE, FOVEA_ERROR_TYPE,
+ * FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE. Thread-safe. */
+FOVEA_API fovea_status fovea_isa_find(const char *isa, fovea_type type, fovea_isa_report *report,
+                                      fovea_error *error);
 
 /* What fovea_info() returns. Later versions add fields at the end only. */
 typedef struct fovea_library_info {
-  size_t struct_size;                  /* set by the caller to sizeof(fovea_library_info) before the call */
-  const char *version;                 /* "0.1.0" */
-  const char *cpu;                     /* the CPU's own name, or its architecture */
-  const char *isa;                     /* the chosen instruction set */
-  const char *threading;               /* "OpenMP" or "none" */
-  int threads;                         /* fovea_default_threads() */
-  const char *environment;             /* what FOVEA_ISA did, or why it was ignored; "" if it is not set */
-  int isa_count;                       /* how many reports there are: sets, best first, then tables of sets */
-  const fovea_isa_report *const *isas; /* pointers to isa_count reports */
-  size_t report_size;                  /* bytes of each report: if the library is older, later fields are missing */
+  size_t struct_size;      /* set by the caller to sizeof(fovea_library_info) before the call */
+  const char *version;     /* "0.1.0" */
+  const char *cpu;         /* the CPU's own name, or its architecture */
+  const char *isa;         /* the chosen instruction set; fovea_isa_at() says why */
+  const char *threading;   /* "OpenMP" or "none" */
+  int threads;             /* fovea_default_threads() */
+  const char *environment; /* what FOVEA_ISA did, or why it was ignored; "" if it is not set */
 } fovea_library_info;
 
-/* Reports which instruction set was chosen, which were not, and why. Texts and reports live as long as the process.
- * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
+/* Reports on the library and the machine. Texts live as long as the process. The environment variable
+ * FOVEA_ISA=<name> caps the choice of instruction sets; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
 /* Lets plans that are made from now on, by any thread, use AMX for what is in bf16 or int8, if they name no isa and

@@ -4,6 +4,7 @@
 #include "../../arch/formats.h"
 #include "../../arch/registry.h"
 #include "../base/error.h"
+#include "../base/validate.h"
 #include "process.h"
 
 #include <stdatomic.h>
@@ -15,12 +16,14 @@ typedef struct candidate {
   const char *name;
   const char *set;              /* of a table of a set; NULL: this is a set */
   const fovea_kernels *kernels; /* NULL: not in this build */
+  fovea_type type;              /* of a set: of the pairs that it adds products of; FOVEA_F32: none */
   uint64_t needs, prefers;      /* FOVEA_CPU_* bits. A table also needs what its set does */
   const char *lacking;
 } candidate;
 
-#define CANDIDATE(table, architecture, needed, preferred, type, lacks)                                             \
+#define CANDIDATE(table, architecture, needed, preferred, pairs, lacks)                                            \
   {.name = #table,                                                                                                 \
+   .type = FOVEA_##pairs,                                                                                          \
    .needs = (needed),                                                                                              \
    .prefers = (preferred),                                                                                         \
    .lacking = "the CPU or the operating system lacks " lacks,                                                      \
@@ -33,7 +36,6 @@ typedef struct candidate {
    FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##symbol)},
 static const candidate candidates[] = {FOVEA_INSTRUCTION_SETS(CANDIDATE) FOVEA_TILE_TABLES(TILE_CANDIDATE)};
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
-_Static_assert(CANDIDATES <= FOVEA_ISA_LIMIT, "no more than the header says");
 
 static int find(const char *name) {
   for (int i = 0; i < CANDIDATES; i++) {
@@ -45,6 +47,12 @@ static int find(const char *name) {
 /* The set itself, or that of a table. */
 static int set_of(int i) {
   return candidates[i].set ? find(candidates[i].set) : i;
+}
+
+/* The set itself, or that of a table; of a set that adds pairs the general one that follows it (registry.h). */
+static int base_of(int i) {
+  for (i = set_of(i); candidates[i].type != FOVEA_F32;) i++;
+  return i;
 }
 
 static int has(uint64_t features) {
@@ -115,8 +123,7 @@ fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const
                                    fovea_error *error) {
   int i = name ? find(name) : 0;
   if (i < 0) {
-    return fovea_fail(error, FOVEA_ERROR_ISA_UNKNOWN, "isa is \"%s\"; fovea_info() lists the names there are",
-                      name);
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNKNOWN, "isa is \"%s\"; fovea_isa_at() lists the names", name);
   }
   if (name && !runs_here(i)) {
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "isa is \"%s\", which this CPU or build does not have",
@@ -178,44 +185,40 @@ static const char *environment(void) {
   return "FOVEA_ISA caps the choice";
 }
 
-static fovea_isa_report report_of(int i, const fovea_kernels *chosen) {
-  return (fovea_isa_report){
+static fovea_status write_report(int i, fovea_isa_report *report, fovea_error *error) {
+  const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32), *kernels = candidates[i].kernels;
+  if (report->struct_size != sizeof *report) {
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "report.struct_size is %u; this library knows %u",
+                      (uint64_t)report->struct_size, (uint64_t)sizeof *report);
+  }
+  *report = (fovea_isa_report){
+      .struct_size = report->struct_size,
       .name = candidates[i].name,
+      .base = candidates[base_of(i)].name,
       .usable = runs_here(i),
-      .chosen = candidates[i].kernels && !candidates[i].set && table_of(i) == chosen,
-      .reason = reason(i, chosen),
-      .type = candidates[i].kernels ? candidates[i].kernels->pair_type : FOVEA_F32,
+      .chosen = kernels && !candidates[i].set && table_of(i) == chosen,
       .meant = is_meant(i),
+      .type = candidates[i].type,
+      .reason = reason(i, chosen),
   };
+  return FOVEA_OK;
 }
 
-/* The reports of this process, written by the thread that comes first. */
-static const fovea_isa_report *const *all_reports(const fovea_kernels *chosen) {
-  enum { EMPTY, BEING_WRITTEN, READY };
-  static fovea_isa_report reports[CANDIDATES];
-  static const fovea_isa_report *pointers[CANDIDATES];
-  static atomic_int state = EMPTY;
-  fovea_isa_report made[CANDIDATES];
-  int expected = EMPTY;
-  if (atomic_load_explicit(&state, memory_order_acquire) == READY) return pointers;
-  for (int i = 0; i < CANDIDATES; i++) made[i] = report_of(i, chosen);
-  if (atomic_compare_exchange_strong(&state, &expected, BEING_WRITTEN)) {
-    for (int i = 0; i < CANDIDATES; i++) {
-      reports[i] = made[i];
-      pointers[i] = &reports[i];
-    }
-    atomic_store_explicit(&state, READY, memory_order_release);
-  }
-  while (atomic_load_explicit(&state, memory_order_acquire) != READY) { /* others wait for a copy at most */
-  }
-  return pointers;
+fovea_status fovea_isa_at(int index, fovea_isa_report *report) {
+  if (!report) return FOVEA_ERROR_NULL;
+  return index >= 0 && index < CANDIDATES ? write_report(index, report, NULL) : FOVEA_ERROR_ISA_UNKNOWN;
+}
+
+fovea_status fovea_isa_find(const char *isa, fovea_type type, fovea_isa_report *report, fovea_error *error) {
+  const fovea_bounded known = fovea_bounded_type("type", type);
+  const fovea_kernels *kernels;
+  if (!report) return fovea_fail(error, FOVEA_ERROR_NULL, "report is NULL");
+  fovea_status status = fovea_validate_bounds(NULL, &known, 1, FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_dispatch_wanted(isa, type, &kernels, error);
+  return status ? status : write_report(find(kernels->name), report, error);
 }
 
 void fovea_dispatch_report(fovea_library_info *info) {
-  const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32);
-  info->isa = chosen->name;
+  info->isa = fovea_dispatch_default(FOVEA_F32)->name;
   info->environment = environment();
-  info->isa_count = CANDIDATES;
-  info->isas = all_reports(chosen);
-  info->report_size = sizeof(fovea_isa_report);
 }

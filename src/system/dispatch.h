@@ -21,7 +21,7 @@ const char *fovea_dispatch_table(const fovea_kernels *kernels);
  */
 const char *fovea_dispatch_reason(int is_named, int in_bf16, const fovea_kernels *kernels);
 
-/* Fills the ISA part of the report. */
+/* Fills the fields about instruction sets. */
 void fovea_dispatch_report(fovea_library_info *info);
 
 #endif

@@ -157,8 +157,7 @@ static void disagree(struct comparison *comparison, const char *isa, const char 
 
 struct comparison call_run(struct call *call) {
   struct comparison comparison = {.agrees = true};
-  fovea_library_info info = {.struct_size = sizeof info};
-  if (fovea_info(&info) != FOVEA_OK) disagree(&comparison, "fovea_info()", "fails");
+  fovea_isa_report report = {.struct_size = sizeof report};
   const int64_t count = result_count(call);
   const size_t size = (size_t)count * type_size(result_type(call));
   void *first = call_memory(call, count, sizeof(float)), *o = call_memory(call, count, sizeof(float));
@@ -169,10 +168,10 @@ struct comparison call_run(struct call *call) {
   if (!call->out_weight && count != call->expected->count) disagree(&comparison, "the case", "another size of Y");
 
   int run = 0;
-  for (int i = 0; i < info.isa_count && comparison.agrees; i++) {
-    const char *isa = info.isas[i]->name;
+  for (int i = 0; comparison.agrees && fovea_isa_at(i, &report) == FOVEA_OK; i++) {
+    const char *isa = report.name;
     fovea_error error;
-    if (!info.isas[i]->usable) continue;
+    if (!report.usable) continue;
     if (call->expected_scores) call->tensors.scores = run == 0 ? first_scores : scores;
     if (run_on(call, isa, run == 0 ? first : o, &error) != FOVEA_OK) {
       disagree(&comparison, isa, error.text);

@@ -20,13 +20,12 @@ void report_line(const struct result *result) {
 }
 
 void report_summary(const struct report *report) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_isa_report isa = {.struct_size = sizeof isa};
   printf("%d cases: %d passed, %d failed, %d not run, %d of other operators; on", report->count,
          report_count(report, OUTCOME_PASSED), report_count(report, OUTCOME_FAILED),
          report_count(report, OUTCOME_NOT_RUN), report_count(report, OUTCOME_OTHER_OPERATOR));
-  if (fovea_info(&info) != FOVEA_OK) info.isa_count = 0;
-  for (int i = 0; i < info.isa_count; i++)
-    if (info.isas[i]->usable) printf(" %s", info.isas[i]->name);
+  for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++)
+    if (isa.usable) printf(" %s", isa.name);
   putchar('\n');
 }
 

@@ -4,6 +4,7 @@
 
 #include "contract.h"
 #include "generator.h"
+#include "isa_count.h"
 
 #include <fovea/fovea.h>
 
@@ -46,7 +47,7 @@ void problem_random_modes(fovea_problem *problem, struct generator *generator, i
 /* Every instruction set that this process may name, then NULL: the best, with AMX if it can be allowed. It stays
  * allowed, but not for problems that name a set. Says, once, if there is no AMX. Returns how many names there are.
  */
-enum { MODE_SETS = FOVEA_ISA_LIMIT + 1 };
+enum { MODE_SETS = ISA_COUNT + 1 };
 int mode_sets(const char *names[MODE_SETS]);
 
 /* Without names that would run this problem by the very functions of one before. */

@@ -1,4 +1,5 @@
 #include "tables.h"
+#include "isa_count.h"
 
 #include "src/system/dispatch.h"
 
@@ -14,25 +15,24 @@ static int is_listed(const fovea_kernels *const *tables, int last) {
 }
 
 static void list_tables(const fovea_kernels **tables, int with_pairs) {
-  fovea_library_info info = {.struct_size = sizeof info};
-  if (fovea_info(&info) != FOVEA_OK) abort();
+  fovea_isa_report isa = {.struct_size = sizeof isa};
   int count = 0;
-  for (int i = 0; i < info.isa_count; i++) {
-    if (!info.isas[i]->usable || (info.isas[i]->type != FOVEA_F32) != with_pairs) continue;
-    if (fovea_dispatch_wanted(info.isas[i]->name, info.isas[i]->type, &tables[count], NULL) != FOVEA_OK) abort();
+  for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
+    if (!isa.usable || (isa.type != FOVEA_F32) != with_pairs) continue;
+    if (fovea_dispatch_wanted(isa.name, isa.type, &tables[count], NULL) != FOVEA_OK) abort();
     if (!is_listed(tables, count)) count++;
   }
   tables[count] = NULL;
 }
 
 const fovea_kernels *const *whole_tables(void) {
-  static const fovea_kernels *tables[FOVEA_ISA_LIMIT + 1];
+  static const fovea_kernels *tables[ISA_COUNT + 1];
   list_tables(tables, 0);
   return tables;
 }
 
 const fovea_kernels *const *pair_tables(void) {
-  static const fovea_kernels *tables[FOVEA_ISA_LIMIT + 1];
+  static const fovea_kernels *tables[ISA_COUNT + 1];
   list_tables(tables, 1);
   return tables;
 }

@@ -488,26 +488,24 @@ void assert_contract(const struct trial *trial, int64_t budget) {
 }
 
 static void list_isas(const char **names, int with_pairs, int with_other_names) {
-  fovea_library_info info = {.struct_size = sizeof info};
-  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  fovea_isa_report report = {.struct_size = sizeof report};
   int count = 0;
-  for (int i = 0; i < info.isa_count; i++) {
-    const fovea_isa_report *report = info.isas[i];
-    if (!report->usable || (!with_pairs && report->type != FOVEA_F32)) continue;
-    if (with_other_names || !report->meant) names[count++] = report->name;
+  for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
+    if (!report.usable || (!with_pairs && report.type != FOVEA_F32)) continue;
+    if (with_other_names || !report.meant) names[count++] = report.name;
   }
   names[count] = NULL;
   assert_true(count > 0);
 }
 
 const char *const *usable_isas(void) {
-  static const char *names[FOVEA_ISA_LIMIT + 1];
+  static const char *names[ISA_COUNT + 1];
   list_isas(names, 1, 0);
   return names;
 }
 
 const char *const *usable_names(void) {
-  static const char *names[FOVEA_ISA_LIMIT + 1];
+  static const char *names[ISA_COUNT + 1];
   list_isas(names, 1, 1);
   return names;
 }
@@ -519,7 +517,7 @@ const char *set_of(const char *isa) {
 }
 
 const char *const *whole_isas(void) {
-  static const char *names[FOVEA_ISA_LIMIT + 1];
+  static const char *names[ISA_COUNT + 1];
   list_isas(names, 0, 0);
   return names;
 }
@@ -555,7 +553,7 @@ static int is_left_out(const char *isa, const fovea_problem *problem) {
 /* Each type and pair of modes has a list of its own, so that a list stays while tests ask for others. */
 enum { LISTS = FOVEA_TYPES * MODE_PAIRS };
 
-static const char *const *list_different(const char *names[LISTS][FOVEA_ISA_LIMIT + 1], const char *const *all,
+static const char *const *list_different(const char *names[LISTS][ISA_COUNT + 1], const char *const *all,
                                          const fovea_problem *problem) {
   fovea_problem plain;
   fovea_problem_init(&plain, 1, 1, 1, 1, 1, 1, 1);
@@ -570,11 +568,11 @@ static const char *const *list_different(const char *names[LISTS][FOVEA_ISA_LIMI
 }
 
 const char *const *usable_isas_for(const fovea_problem *problem) {
-  static const char *names[LISTS][FOVEA_ISA_LIMIT + 1];
+  static const char *names[LISTS][ISA_COUNT + 1];
   return list_different(names, usable_isas(), problem);
 }
 
 const char *const *whole_isas_for(const fovea_problem *problem) {
-  static const char *names[LISTS][FOVEA_ISA_LIMIT + 1];
+  static const char *names[LISTS][ISA_COUNT + 1];
   return list_different(names, whole_isas(), problem);
 }

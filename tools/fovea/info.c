@@ -98,13 +98,13 @@ static bool print_speeds(int threads, failure *why) {
   return true;
 }
 
-static void print_sets(const fovea_library_info *info) {
+static void print_sets(void) {
+  fovea_isa_report isa = {.struct_size = sizeof isa};
   putchar('\n');
   printf("%-*s  usable  chosen  reason\n", WIDTH, "");
-  for (int i = 0; i < info->isa_count; i++) {
-    const fovea_isa_report *isa = info->isas[i];
-    printf("%-*s  %-6s  %-6s  %s\n", WIDTH, isa->name, isa->usable ? "yes" : "no", isa->chosen ? "yes" : "no",
-           isa->reason);
+  for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
+    printf("%-*s  %-6s  %-6s  %s\n", WIDTH, isa.name, isa.usable ? "yes" : "no", isa.chosen ? "yes" : "no",
+           isa.reason);
   }
 }
 
@@ -122,6 +122,6 @@ bool info_command(int argument_count, char **arguments, failure *why) {
   if (status != FOVEA_OK) return fail(why, "%s", fovea_status_text(status));
   print_info(&info);
   if (!print_modes(why)) return false;
-  print_sets(&info);
+  print_sets();
   return !measures || print_speeds(info.threads, why);
 }

@@ -191,16 +191,14 @@ static bool test_amx(failure *why) {
 }
 
 static bool test_every_isa(failure *why) {
-  fovea_library_info info = {.struct_size = sizeof info};
-  fovea_status status = fovea_info(&info);
-  if (status != FOVEA_OK) return fail(why, "%s", fovea_status_text(status));
+  fovea_isa_report isa = {.struct_size = sizeof isa};
   bool passed = true;
   int usable = 0;
-  for (int i = 0; i < info.isa_count; i++) {
+  for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
     failure reason;
-    if (!info.isas[i]->usable || info.isas[i]->meant) continue;
+    if (!isa.usable || isa.meant) continue;
     usable++;
-    if (test_isa(info.isas[i]->name, &reason)) continue;
+    if (test_isa(isa.name, &reason)) continue;
     if (passed) *why = reason;
     passed = false;
   }
