@@ -1,17 +1,16 @@
-# fovea_nn: layers around attention, a second library. It uses Fovea's public functions, and parts of src/ that it has
-# copies of in its shared library, since Fovea's exports only what is public. With the static libraries Fovea's own are
-# linked.
+# fovea_nn: layers around attention, a second library and a client of Fovea's public functions. Its shared library also
+# has copies of functions of src/ that hold no state (nn/README.md), since Fovea's exports only what is public. With the
+# static libraries Fovea's own are linked.
 
 file(GLOB fovea_nn_sources CONFIGURE_DEPENDS nn/*.c nn/variants/*.c arch/*/nn/*.c)
-file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/system/*.c src/rotary/angle.c)
-list(FILTER fovea_nn_copied EXCLUDE REGEX "/(arithmetic|dispatch)\\.c$")
+file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/rotary/angle.c)
 
 fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})
 # As in FoveaLibrary.cmake: nn/ gains nothing by -O3, and what only checks, or is only a fallback, is compiled for size.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB fovea_nn_driver nn/*.c nn/variants/*.c)
   file(GLOB fovea_nn_small nn/check_*.c nn/fields.c nn/variants/check_*.c nn/defaults.c nn/matrix.c nn/choose_table.c nn/encoder*.c
-    nn/transformer_block.c nn/layer_scratch.c)
+    nn/transformer_block.c nn/layer_scratch.c nn/call_plan.c)
   if(fovea_architectures)
     file(GLOB fovea_nn_portable arch/scalar/nn/*.c)
     list(APPEND fovea_nn_small ${fovea_nn_portable})
@@ -45,9 +44,6 @@ elseif(NOT APPLE AND NOT FOVEA_DEBIAN)
 endif()
 target_link_libraries(fovea_nn_static PUBLIC fovea_static)
 target_link_libraries(fovea_nn_shared PUBLIC fovea_shared PRIVATE ${fovea_libm})
-if(fovea_openmp)
-  target_link_libraries(fovea_nn_shared PRIVATE ${OpenMP_C_LIBRARIES})
-endif()
 
 # Components of their own, and packages of their own, fovea_nn, which find fovea. Headers and libraries are where
 # Fovea's are.

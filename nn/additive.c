@@ -7,9 +7,9 @@
 #include "../src/base/memory.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
-#include "layer_scratch.h"
+#include "call_plan.h"
 #include "row_job.h"
+#include "tasks.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ enum { TILE_ROWS = 128, TASK_KEYS = 64 };
 /* Where the parts of scratch begin. */
 typedef struct layout {
   fovea_nn_scratch all;
-  size_t plan, run, run_size, queries, keys, scores, nodes, edges;
+  size_t run, run_size, queries, keys, scores, nodes, edges;
   int64_t rows;         /* of each entry in a tile */
   int64_t node_numbers; /* of a row; 0: no weights are wanted */
 } layout;
@@ -52,13 +52,43 @@ static fovea_problem problem_of(const fovea_nn_additive_call *call, int64_t rows
   return p;
 }
 
-static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan, int64_t rows, int workers) {
+/* The rows of the largest tile. */
+static int64_t tile_rows(const fovea_nn_additive_tensors *t) {
+  const int64_t fair = t->batch < TILE_ROWS ? TILE_ROWS / t->batch : 1;
+  return fair < t->q_len ? fair : t->q_len;
+}
+
+/* The plans of all tiles but the last, and of the last. */
+typedef struct tile_plans {
+  fovea_nn_plan_memory memory;
+  fovea_nn_plan plans;
+  const fovea_plan *whole, *last;
+} tile_plans;
+
+/* Plans check lengths, also those of a batch without rows. */
+static fovea_status make_plans(const fovea_nn_additive_call *call, tile_plans *plans, fovea_error *error) {
+  const int64_t rows = tile_rows(&call->tensors), rest = rows > 0 ? call->tensors.q_len % rows : 0;
+  fovea_problem problem = problem_of(call, rows);
+  *plans = (tile_plans){.memory = fovea_nn_plan_memory_of(&call->execution)};
+  plans->plans.memory = &plans->memory;
+  fovea_status status = fovea_nn_find_plan(&plans->plans, &problem, 0, &plans->whole, error);
+  plans->last = plans->whole;
+  if (status || call->tensors.edge_starts) return status;
+  if (rest == 0) { /* fewer rows may need it: scratch for them is no larger */
+    fovea_nn_reserve(&plans->memory.used, fovea_plan_size(problem.batch));
+    return FOVEA_OK;
+  }
+  problem = problem_of(call, rest);
+  return fovea_nn_find_plan(&plans->plans, &problem, 1, &plans->last, error);
+}
+
+static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan, int workers) {
   const fovea_nn_additive_tensors *t = &call->tensors;
   const int64_t dim = call->additive.dim;
   const int edges = t->edge_starts != NULL;
+  const int64_t rows = tile_rows(t);
   layout l = {.rows = rows, .run_size = edges ? 0 : fovea_plan_scratch_size(plan, workers)};
   if (t->weights && !edges) l.node_numbers = fovea_state_numbers(t->v_dim, 0, t->kv_len);
-  l.plan = fovea_nn_reserve(&l.all, fovea_plan_size(t->batch));
   l.run = fovea_nn_reserve(&l.all, l.run_size);
   l.queries = fovea_nn_reserve(&l.all, call->additive.query ? fovea_nn_bytes(t->batch, dim, t->q_len) : 0);
   l.keys = fovea_nn_reserve(&l.all, call->additive.key ? fovea_nn_bytes(t->batch, dim, t->kv_len) : 0);
@@ -66,25 +96,6 @@ static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan
   l.nodes = fovea_nn_reserve(&l.all, fovea_nn_bytes(t->batch, rows, l.node_numbers));
   l.edges = fovea_nn_reserve(&l.all, edges ? fovea_nn_product(fovea_nn_edges_bytes(call), (uint64_t)workers) : 0);
   return l;
-}
-
-/* Makes a plan for the largest tile, which checks lengths, to know the sizes of all parts. */
-static fovea_status measure(const fovea_nn_additive_call *call, int workers, layout *l, fovea_error *error) {
-  const fovea_nn_additive_tensors *t = &call->tensors;
-  const fovea_execution *e = &call->execution;
-  const int64_t fair = t->batch < TILE_ROWS ? TILE_ROWS / t->batch : 1, rows = fair < t->q_len ? fair : t->q_len;
-  const fovea_problem problem = problem_of(call, rows);
-  const size_t bytes = fovea_plan_size(t->batch);
-  fovea_plan *plan;
-  fovea_status status = FOVEA_OK;
-  if (e->scratch) status = fovea_validate_scratch(e->scratch, e->scratch_size, bytes, error);
-  if (status) return status;
-  status = e->scratch ? fovea_plan_create_in(&problem, e->scratch, bytes, &plan, error)
-                      : fovea_plan_create(&problem, &plan, error);
-  if (status) return status;
-  *l = lay_out(call, plan, rows, workers);
-  fovea_plan_destroy(plan);
-  return FOVEA_OK;
 }
 
 /* Rows (batch, length, in) through a layer: all by one call if they follow each other at one distance. */
@@ -191,8 +202,7 @@ static void compute_scores(const tile *tile, const fovea_execution *execution) {
   const double pairs = (double)t->batch * (double)tile->rows * (double)t->kv_len;
   const double work = pairs * (double)tile->call->additive.dim * each;
   const int64_t tasks = t->batch * ((t->kv_len + TASK_KEYS - 1) / TASK_KEYS);
-  const fovea_job job = {tile, work, 1, {{tasks, score_task}}};
-  if (tasks > 0) fovea_schedule_run(&job, execution, fovea_schedule_workers(tasks, work, execution));
+  fovea_nn_run_tasks(score_task, tile, tasks, work, INT_MAX, execution);
 }
 
 /* Weights of rows `first` on, counted over all entries. */
@@ -242,8 +252,8 @@ static fovea_status attend(const tile *tile, const fovea_plan *plan, const fovea
 }
 
 /* In memory that is large enough. */
-static fovea_status run(const fovea_nn_additive_call *call, const layout *l, char *memory, int workers,
-                        fovea_error *error) {
+static fovea_status run(const fovea_nn_additive_call *call, const layout *l, const tile_plans *plans, char *memory,
+                        int workers, fovea_error *error) {
   fovea_execution execution = call->execution;
   const fovea_execution rows = fovea_nn_without_scratch(&execution);
   tile tile = {.call = call,
@@ -261,38 +271,49 @@ static fovea_status run(const fovea_nn_additive_call *call, const layout *l, cha
   }
   for (; tile.first < call->tensors.q_len && !status; tile.first += l->rows) {
     const int64_t rest = call->tensors.q_len - tile.first;
-    fovea_plan *plan;
     tile.rows = rest < l->rows ? rest : l->rows;
-    const fovea_problem problem = problem_of(call, tile.rows);
-    status = fovea_plan_create_in(&problem, memory + l->plan, l->run - l->plan, &plan, error);
-    if (status) break;
     compute_scores(&tile, &rows);
-    status = attend(&tile, plan, &execution, error);
+    status = attend(&tile, tile.rows == l->rows ? plans->whole : plans->last, &execution, error);
   }
+  return status;
+}
+
+/* In scratch after the plans, or in memory that is allocated. */
+static fovea_status run_in_memory(const fovea_nn_additive_call *call, const tile_plans *plans, fovea_error *error) {
+  const int workers = fovea_nn_workers(&call->execution);
+  layout l = lay_out(call, plans->whole, workers);
+  char *memory;
+  void *allocated;
+  l.all.before = fovea_nn_plans_end(&plans->memory);
+  fovea_status status =
+      fovea_nn_obtain(&l.all, &call->execution, &call->additive.allocator, &memory, &allocated, error);
+  if (!status) status = run(call, &l, plans, memory, workers, error);
+  fovea_release(&call->additive.allocator, allocated);
   return status;
 }
 
 fovea_status fovea_nn_additive_run(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
                                    const fovea_execution *execution, fovea_error *error) {
   fovea_nn_additive_call call;
-  layout l;
-  char *memory;
-  void *allocated;
+  tile_plans plans;
   fovea_status status = fovea_nn_check_additive(additive, tensors, execution, &call, error);
-  const int workers = status ? 1 : fovea_nn_workers(&call.execution);
-  if (!status) status = measure(&call, workers, &l, error);
-  if (status || call.tensors.q_len == 0) return status;
-  status = fovea_nn_obtain(&l.all, &call.execution, &call.additive.allocator, &memory, &allocated, error);
-  if (!status) status = run(&call, &l, memory, workers, error);
-  fovea_release(&call.additive.allocator, allocated);
+  if (status) return status;
+  status = make_plans(&call, &plans, error);
+  if (!status && call.tensors.q_len > 0) status = run_in_memory(&call, &plans, error);
+  fovea_nn_release_plan(&plans.plans);
   return status;
 }
 
 size_t fovea_nn_additive_scratch_size(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
                                       int workers) {
   fovea_nn_additive_call call;
-  layout l;
+  tile_plans plans;
+  size_t size = 0;
   if (fovea_nn_check_additive(additive, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (measure(&call, workers > 0 ? workers : fovea_default_threads(), &l, NULL) != FOVEA_OK) return 0;
-  return l.all.saturated ? SIZE_MAX : l.all.size;
+  if (make_plans(&call, &plans, NULL) == FOVEA_OK) {
+    const layout l = lay_out(&call, plans.whole, workers > 0 ? workers : fovea_default_threads());
+    size = fovea_nn_scratch_size(&plans.memory, &l.all);
+  }
+  fovea_nn_release_plan(&plans.plans);
+  return size;
 }

@@ -5,9 +5,9 @@
 #include "../src/base/bits.h"
 #include "../src/base/nodes.h"
 #include "../src/base/types.h"
-#include "../src/system/schedule.h"
 #include "layer_scratch.h"
 #include "row_job.h"
+#include "tasks.h"
 
 #include <math.h>
 #include <string.h>
@@ -252,12 +252,10 @@ void fovea_nn_run_edges(const fovea_nn_edges *edges, const fovea_execution *exec
   const double each = edges->call->leaky ? leaky_work : tanh_work;
   const double work = pairs * (each * (double)edges->call->additive.dim + (double)t->v_dim);
   const int64_t tasks = t->batch * ((t->q_len + TASK_ROWS - 1) / TASK_ROWS);
-  const fovea_job job = {edges, work, 1, {{tasks, run_task}}};
-  const int wanted = fovea_schedule_workers(tasks, work, execution);
-  const int count = wanted < workers ? wanted : workers;
+  const int count = fovea_nn_workers_for(tasks, work, workers, execution);
   for (int worker = 0; worker < count; worker++) {
     const worker_memory memory = memory_of(edges, worker);
     memset(memory.blocks, 0, (size_t)((char *)memory.outputs - (char *)memory.blocks));
   }
-  fovea_schedule_run(&job, execution, count);
+  (void)fovea_tasks_run(run_task, edges, tasks, count, execution, NULL);
 }

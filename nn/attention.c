@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Where the parts of scratch begin, behind the plan. */
+/* Where the parts of scratch begin, after the plan. */
 typedef struct scratch_layout {
   size_t bound, run, q, k, v, o, scores;
   fovea_nn_scratch all;
@@ -229,74 +229,71 @@ static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, c
   return attend(call, plan, &tensors, memory + layout->run, layout->q - layout->run, &rows, error);
 }
 
-static size_t plan_bytes(const fovea_problem *problem) {
-  fovea_nn_scratch plan = {0, 0};
-  fovea_nn_reserve(&plan, fovea_plan_size(problem->batch));
-  return plan.saturated ? SIZE_MAX : plan.size;
+/* What of a layer its plan depends on. */
+static int kind_of(const fovea_nn_attention_call *call) {
+  return (call->attention.bias_key != NULL) + 2 * (call->attention.average_scores != 0);
 }
 
-/* In the caller's scratch: the plan, then the rest. */
-static fovea_status run_in_scratch(fovea_nn_attention_call *call, int only_checked, fovea_error *error) {
-  const fovea_execution *e = &call->execution;
-  const size_t before = plan_bytes(&call->problem);
-  fovea_plan *plan;
-  fovea_status status = fovea_validate_scratch(e->scratch, e->scratch_size, before, error);
-  if (!status) status = fovea_plan_create_in(&call->problem, e->scratch, before, &plan, error);
-  if (status) return status;
-  const scratch_layout layout = lay_out(call, plan, fovea_nn_workers(e));
-  const size_t size = layout.all.saturated ? SIZE_MAX : before + layout.all.size;
-  status = fovea_validate_scratch(e->scratch, e->scratch_size, size, error);
-  return status ? status : run(call, plan, (char *)e->scratch + before, &layout, only_checked, error);
-}
-
-static fovea_status run_allocated(fovea_nn_attention_call *call, int only_checked, fovea_error *error) {
-  fovea_plan *plan;
+/* In scratch from byte `before` on, or in memory that is allocated. */
+static fovea_status run_in_memory(fovea_nn_attention_call *call, const fovea_plan *plan, size_t before,
+                                  int only_checked, fovea_error *error) {
   char *memory;
   void *allocated;
-  fovea_status status = fovea_plan_create(&call->problem, &plan, error);
-  if (status) return status;
-  const scratch_layout layout = lay_out(call, plan, fovea_nn_workers(&call->execution));
-  status = fovea_nn_obtain(&layout.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  scratch_layout layout = lay_out(call, plan, fovea_nn_workers(&call->execution));
+  layout.all.before = before;
+  fovea_status status =
+      fovea_nn_obtain(&layout.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
   if (!status) status = run(call, plan, memory, &layout, only_checked, error);
   fovea_release(&call->problem.allocator, allocated);
-  fovea_plan_destroy(plan);
   return status;
 }
 
 fovea_status fovea_nn_run_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                     const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
-                                    int only_checked, fovea_error *error) {
+                                    fovea_nn_plan *plan, int only_checked, fovea_error *error) {
   fovea_nn_attention_call call;
-  const fovea_status status = fovea_nn_check_attention(attention, problem, tensors, execution, &call, error);
-  if (status) return status;
-  return call.execution.scratch ? run_in_scratch(&call, only_checked, error)
-                                : run_allocated(&call, only_checked, error);
+  const fovea_plan *found;
+  fovea_status status = fovea_nn_check_attention(attention, problem, tensors, execution, &call, error);
+  if (!status) status = fovea_nn_find_plan(plan, &call.problem, kind_of(&call), &found, error);
+  return status ? status : run_in_memory(&call, found, 0, only_checked, error);
 }
 
 fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
                                     const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                     fovea_error *error) {
-  return fovea_nn_run_attention(attention, problem, tensors, execution, 0, error);
+  fovea_nn_attention_call call;
+  fovea_status status = fovea_nn_check_attention(attention, problem, tensors, execution, &call, error);
+  if (status) return status;
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&call.execution);
+  fovea_nn_plan plan = {.memory = &plans};
+  const fovea_plan *found;
+  status = fovea_nn_find_plan(&plan, &call.problem, kind_of(&call), &found, error);
+  if (!status) status = run_in_memory(&call, found, fovea_nn_plans_end(&plans), 0, error);
+  fovea_nn_release_plan(&plan);
+  return status;
 }
 
-size_t fovea_nn_attention_bytes(const fovea_nn_attention *attention, const fovea_problem *given, int workers,
-                                void *memory, size_t size, fovea_error *error) {
+fovea_status fovea_nn_measure_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                        int rows_first, int workers, fovea_nn_plan *plan, fovea_nn_scratch *all,
+                                        fovea_error *error) {
   fovea_nn_attention_call call;
-  fovea_plan *plan;
   fovea_status status = fovea_nn_read_attention(attention, &call.attention, error);
-  if (!status) status = fovea_nn_read_attention_problem(given, &call, error);
-  if (status) return 0;
-  fovea_nn_place_heads(&call.problem, 0, &call);
-  status = memory ? fovea_plan_create_in(&call.problem, memory, size, &plan, error)
-                  : fovea_plan_create(&call.problem, &plan, error);
-  if (status) return 0;
-  const scratch_layout layout = lay_out(&call, plan, workers);
-  if (!memory) fovea_plan_destroy(plan);
-  return layout.all.saturated ? SIZE_MAX : plan_bytes(&call.problem) + layout.all.size;
+  if (!status) status = fovea_nn_read_attention_problem(problem, &call, error);
+  if (status) return status;
+  fovea_nn_place_heads(&call.problem, rows_first, &call);
+  const fovea_plan *found;
+  status = fovea_nn_find_plan(plan, &call.problem, kind_of(&call), &found, error);
+  if (!status) *all = lay_out(&call, found, workers).all;
+  return status;
 }
 
 size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention, const fovea_problem *problem,
                                        int workers) {
+  fovea_nn_plan_memory plans = {.scratch = NULL};
+  fovea_nn_plan plan = {.memory = &plans};
+  fovea_nn_scratch all;
   if (workers <= 0) workers = fovea_default_threads();
-  return fovea_nn_attention_bytes(attention, problem, workers, NULL, 0, NULL);
+  const fovea_status status = fovea_nn_measure_attention(attention, problem, 0, workers, &plan, &all, NULL);
+  fovea_nn_release_plan(&plan);
+  return status ? 0 : fovea_nn_scratch_size(&plans, &all);
 }

@@ -3,6 +3,7 @@
 #define FOVEA_NN_ATTENTION_H
 
 #include "../src/base/shapes.h"
+#include "call_plan.h"
 #include "matrix.h"
 
 /* The projections, in f32 rows in scratch: heads side by side. */
@@ -48,17 +49,19 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
 fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_nn_attention_call *call,
                                              fovea_error *error);
 
-/* As fovea_nn_attention_run(). `only_checked`: it ends before it writes anything but scratch. */
+/* As fovea_nn_attention_run(). `only_checked`: it ends before it writes anything but scratch. A plan that was made
+ * before is of this problem, with tensors of the same order. */
 fovea_status fovea_nn_run_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                     const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
-                                    int only_checked, fovea_error *error);
+                                    fovea_nn_plan *plan, int only_checked, fovea_error *error);
 
 /* Checks the sizes of a complete problem, so that products of them do not overflow. */
 fovea_status fovea_nn_check_sizes(const fovea_problem *problem, fovea_error *error);
 
-/* As fovea_nn_attention_scratch_size(). The plan that it makes is in `memory` if that is not NULL. */
-size_t fovea_nn_attention_bytes(const fovea_nn_attention *attention, const fovea_problem *problem, int workers,
-                                void *memory, size_t size, fovea_error *error);
+/* Lays out the scratch of a layer, beside the plan. */
+fovea_status fovea_nn_measure_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                        int rows_first, int workers, fovea_nn_plan *plan, fovea_nn_scratch *all,
+                                        fovea_error *error);
 
 /* Sets the problem's strides to those of the projections, and their sizes. */
 void fovea_nn_place_heads(fovea_problem *problem, int rows_first, fovea_nn_attention_call *call);

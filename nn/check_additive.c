@@ -14,16 +14,13 @@
 
 #include <string.h>
 
-#define FIRST_ADDITIVE sizeof(fovea_nn_additive)
-#define FIRST_TENSORS  sizeof(fovea_nn_additive_tensors)
-
 static fovea_strides contiguous(int64_t rows, int64_t dim) {
   return (fovea_strides){fovea_wrapped_product(rows, dim), 0, dim};
 }
 
 void fovea_nn_additive_init_sized(fovea_nn_additive *additive, size_t struct_size, int64_t dim, const float *w) {
   const fovea_nn_additive defaults = {.struct_size = struct_size, .dim = dim, .w = w};
-  memcpy(additive, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(additive, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, size_t struct_size,
@@ -47,7 +44,7 @@ void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, si
       .o_strides = FOVEA_UNSET_STRIDES,
       .weight_strides = FOVEA_UNSET_STRIDES,
       .mask_strides = {FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS}};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 /* Strides of what a layer takes, or of what is projected already. */
@@ -80,15 +77,9 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
 
 static fovea_status read_arguments(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
                                    fovea_nn_additive_call *call, fovea_error *error) {
-  if (!additive || !tensors) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", additive ? "tensors" : "additive");
-  }
-  fovea_status status =
-      fovea_nn_check_size("additive", additive->struct_size, FIRST_ADDITIVE, sizeof *additive, error);
-  if (!status) status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  fovea_status status = fovea_nn_read_struct("additive", additive, &call->additive, sizeof call->additive, error);
+  if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
   if (status) return status;
-  call->additive = *additive;
-  call->tensors = *tensors;
   status = fovea_nn_check_allocator(&additive->allocator, error);
   if (status) return status;
   const fovea_bounded dim = {"dim", additive->dim, 1, FOVEA_DIM_LIMIT};

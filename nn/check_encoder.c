@@ -8,29 +8,23 @@
 #include "norm.h"
 #include "scores.h"
 
-#include <string.h>
-
-#define FIRST_ENCODER      sizeof(fovea_nn_encoder)
-#define FIRST_ENCODER_ROWS sizeof(fovea_nn_encoder_rows)
-#define FIRST_BLOCK        sizeof(fovea_nn_block)
-
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the first layer has %d", name, given, wanted);
 }
 
 fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "encoder is NULL");
-  fovea_status status = fovea_nn_check_size("encoder", given->struct_size, FIRST_ENCODER, sizeof *encoder, error);
+  fovea_status status = fovea_nn_read_struct("encoder", given, encoder, sizeof *encoder, error);
   if (status) return status;
-  *encoder = *given;
   const fovea_bounded count = {"count", encoder->count, 1, FOVEA_DIM_LIMIT};
   status = fovea_validate_bounds("encoder", &count, 1, FOVEA_ERROR_SIZE, error);
   if (status) return status;
   if (!encoder->blocks) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks is NULL");
-  if (encoder->block_size >= FIRST_BLOCK && encoder->block_size % _Alignof(fovea_nn_block) == 0) return FOVEA_OK;
+  if (encoder->block_size >= sizeof(fovea_nn_block) && encoder->block_size % _Alignof(fovea_nn_block) == 0)
+    return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "block_size is %u; a block has at least %u, a multiple of %u",
-                    (uint64_t)encoder->block_size, (uint64_t)FIRST_BLOCK, (uint64_t) _Alignof(fovea_nn_block));
+                    (uint64_t)encoder->block_size, (uint64_t)sizeof(fovea_nn_block),
+                    (uint64_t) _Alignof(fovea_nn_block));
 }
 
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
@@ -50,11 +44,7 @@ static fovea_status read_tensors(const char *name, const fovea_nn_attending *att
 
 fovea_status fovea_nn_read_encoder_rows(const fovea_nn_encoder_rows *given, fovea_nn_encoder_rows *rows,
                                         fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("rows", given->struct_size, FIRST_ENCODER_ROWS, sizeof *rows, error);
-  if (!status) *rows = *given;
-  return status;
+  return fovea_nn_read_struct("rows", given, rows, sizeof *rows, error);
 }
 
 /* Ids and an embedding, or x; a table of positions for what is set about them. */
@@ -216,20 +206,18 @@ fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, f
 /* ---- Layers ---- */
 
 /* Checks layer i: its sizes, and all that its run checks when earlier layers have changed their caches. */
-static fovea_status measure_layer(fovea_nn_encoder_call *call, int64_t i, int workers, void *memory, size_t size,
+static fovea_status measure_layer(fovea_nn_encoder_call *call, int64_t i, int workers, fovea_nn_plans *plans,
                                   const fovea_nn_around *around, fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT],
                                   fovea_error *error) {
   fovea_nn_layer_call layer;
-  fovea_error why = {.status = FOVEA_OK};
-  fovea_status status = fovea_nn_make_layer(call, i, &layer, &why);
-  size_t bytes = 0;
-  if (!status) bytes = fovea_nn_block_bytes(&layer.block, &layer.self, layer.crossing, workers, memory, size, &why);
-  if (!status && bytes == 0) status = why.status;
-  if (!status) status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, outputs, &why);
-  if (!status) status = check_dim("in of a query", layer.block.self->query->in, call->dim, &why);
-  if (status && error) *error = why;
-  if (bytes > call->block_size) call->block_size = bytes;
-  return status;
+  fovea_nn_scratch all;
+  fovea_status status = fovea_nn_make_layer(call, i, &layer, error);
+  if (!status)
+    status = fovea_nn_measure_block(&layer.block, &layer.self, layer.crossing, workers, plans, &all, error);
+  if (status) return status;
+  if (fovea_nn_size_of(&all) > call->block_size) call->block_size = fovea_nn_size_of(&all);
+  status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, outputs, error);
+  return status ? status : check_dim("in of a query", layer.block.self->query->in, call->dim, error);
 }
 
 static fovea_nn_matrix y_of(const fovea_nn_encoder_call *call) {
@@ -262,9 +250,11 @@ static int parts_of(const fovea_nn_encoder_call *call, fovea_nn_matrix parts[STA
 }
 
 /* Checks all layers, and sets the size of the scratch that the largest of them needs. */
-static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, void *memory, size_t size,
+static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, fovea_nn_plans *plans,
                                    fovea_error *error) {
-  const fovea_nn_around around = {.x = x_of(call), .y = y_of(call), .scratch = fovea_nn_scratch_of(memory, size)};
+  const fovea_execution *e = &call->execution;
+  const fovea_nn_around around = {
+      .x = x_of(call), .y = y_of(call), .scratch = fovea_nn_scratch_of(e->scratch, e->scratch_size)};
   fovea_nn_layer_scores all[2] = {
       {.name = "self_score_layer", .data = call->self.scores, .layer = call->rows.self_score_layer},
       {.name = "cross_score_layer", .data = call->cross.scores, .layer = call->rows.cross_score_layer}};
@@ -275,7 +265,7 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, voi
   call->block_size = 0;
   for (int64_t i = 0; i < call->encoder.count && !status; i++) {
     fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT];
-    status = measure_layer(call, i, workers, memory, size, &around, outputs, error);
+    status = measure_layer(call, i, workers, plans, &around, outputs, error);
     for (int kind = 0; kind < 2 && !status; kind++) {
       fovea_nn_add_scores(&all[kind], &outputs[kind][FOVEA_NN_OUTPUT_SCORES], i);
       status = fovea_nn_check_outputs_apart(outputs[kind], parts, count, error);
@@ -284,14 +274,12 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, voi
   return status ? status : fovea_nn_check_layer_scores(all, call->encoder.count, error);
 }
 
-fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, void *memory, size_t size,
+fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, fovea_nn_plans *plans,
                                       fovea_error *error) {
   const uint64_t count = (uint64_t)call->row_count, id = call->rows.id_type == FOVEA_NN_INT32 ? 4 : 8;
-  fovea_status status = FOVEA_OK;
-  if (memory) status = fovea_validate_scratch(memory, size, fovea_plan_size(call->problem.batch), error);
-  if (!status) status = measure_layers(call, workers, memory, size, error);
+  const fovea_status status = measure_layers(call, workers, plans, error);
   if (status) return status;
-  call->all = (fovea_nn_scratch){0, 0};
+  call->all = (fovea_nn_scratch){0};
   fovea_nn_reserve(&call->all, call->block_size);
   call->hidden_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(call->row_count, call->dim, 1));
   call->position_ids_begin = call->numbered ? fovea_nn_reserve(&call->all, count * id) : 0;

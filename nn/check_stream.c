@@ -12,15 +12,12 @@
 
 #include <string.h>
 
-/* The size of the struct in the first version. */
-#define FIRST_STREAMING sizeof(fovea_nn_streaming)
-
 void fovea_nn_streaming_init_sized(fovea_nn_streaming *streaming, size_t struct_size, int64_t layers,
                                    const fovea_nn_block *const *blocks, const fovea_problem *problem,
                                    int64_t chunk) {
   const fovea_nn_streaming defaults = {
       .struct_size = struct_size, .layers = layers, .blocks = blocks, .problem = problem, .chunk = chunk};
-  memcpy(streaming, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(streaming, struct_size, &defaults, sizeof defaults);
 }
 
 enum {
@@ -133,10 +130,8 @@ static fovea_status check_block(int64_t layer, const fovea_nn_block *given, fove
 /* Reads what the caller gave, and checks all that sizes follow from. `stream` gets all but its memory. */
 static fovea_status read_streaming(const fovea_nn_streaming *given, fovea_nn_stream *stream, fovea_error *error) {
   fovea_nn_streaming *s = &stream->streaming;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "streaming is NULL");
-  fovea_status status = fovea_nn_check_size("streaming", given->struct_size, FIRST_STREAMING, sizeof *given, error);
+  fovea_status status = fovea_nn_read_struct("streaming", given, s, sizeof *s, error);
   if (status) return status;
-  *s = *given;
   if (!s->blocks || !s->problem) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", s->blocks ? "problem" : "blocks");
   }
@@ -179,23 +174,27 @@ static fovea_status check_rotary(const fovea_problem *p, const fovea_rotary *rot
   return FOVEA_OK;
 }
 
+/* The memory in which a stream asks how much scratch a plan needs. */
+static fovea_nn_plan_memory plan_memory_of(const fovea_nn_stream *stream) {
+  return (fovea_nn_plan_memory){.scratch = stream->plan, .size = stream->plan_size};
+}
+
 /* Checks a layer as its run does, for no rows. */
 static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_error *error) {
   const fovea_nn_block *b = stream->streaming.blocks[layer];
   const fovea_problem problem = fovea_nn_stream_problem(&stream->problem, 0, 0);
   fovea_nn_attention_tensors tensors;
   fovea_nn_attention_call attention;
-  fovea_error why = {.status = FOVEA_OK};
+  fovea_nn_plan_memory memory = plan_memory_of(stream);
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+  fovea_nn_scratch all;
   fovea_status status = check_block(layer, b, error);
   if (status) return status;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};
   status = fovea_nn_check_attention(b->self, &problem, &tensors, NULL, &attention, error);
+  if (!status) status = fovea_nn_measure_block(b, &self, NULL, 1, &plans, &all, error);
   if (status) return status;
-  if (fovea_nn_block_bytes(b, &self, NULL, 1, stream->plan, fovea_plan_size(1), &why) == 0) {
-    if (error) *error = why;
-    return why.status;
-  }
   if (b->self->query->in != stream->dim) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "in of the query of blocks[%d] is %d; that of blocks[0] is %d",
                       layer, b->self->query->in, stream->dim);
@@ -270,6 +269,8 @@ fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea
   const int64_t chunk = stream->streaming.chunk, zero = 0;
   fovea_problem problem = fovea_nn_stream_problem(&stream->problem, chunk, capacity_of(stream));
   fovea_nn_attention_tensors tensors;
+  fovea_nn_plan_memory memory = plan_memory_of(stream);
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
   *layout = (fovea_nn_stream_scratch){.normed = 0};
   problem.segmented = 1;
   problem.kv_begins = &zero;
@@ -278,17 +279,14 @@ fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea
   layout->normed = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, stream->dim, 1));
   layout->k = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, problem.kv_heads, problem.qk_dim));
   layout->v = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, problem.kv_heads, problem.v_dim));
-  for (int64_t i = 0; i < stream->streaming.layers; i++) {
-    fovea_error why = {.status = FOVEA_OK};
-    const size_t bytes = fovea_nn_block_bytes(&stream->layers[i].block, &self, NULL, workers, stream->plan,
-                                              fovea_plan_size(1), &why);
-    if (bytes == 0) {
-      if (error) *error = why;
-      return why.status;
-    }
+  fovea_status status = FOVEA_OK;
+  for (int64_t i = 0; i < stream->streaming.layers && !status; i++) {
+    fovea_nn_scratch all;
+    status = fovea_nn_measure_block(&stream->layers[i].block, &self, NULL, workers, &plans, &all, error);
+    const size_t bytes = status ? 0 : fovea_nn_scratch_size(&memory, &all);
     if (bytes > layout->all.size) layout->all.size = bytes;
   }
-  return FOVEA_OK;
+  return status;
 }
 
 fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void *memory, size_t size,
@@ -303,6 +301,7 @@ fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void
   made.size = layout.all.saturated ? SIZE_MAX : layout.all.size;
   status = fovea_validate_memory("stream", memory, size, made.size, error);
   if (!status) made.plan = (char *)memory + layout.plan;
+  made.plan_size = layout.k - layout.plan;
   for (int64_t i = 0; i < made.streaming.layers && !status; i++) status = check_layer(&made, i, error);
   if (!status) status = check_sinks(&made, error);
   if (status) return status;

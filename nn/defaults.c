@@ -5,21 +5,11 @@
 
 #include <string.h>
 
-/* The sizes of the structs in the first version: a caller's struct is at least as large. */
-#define FIRST_LINEAR      sizeof(fovea_nn_linear)
-#define FIRST_LINEAR_ROWS sizeof(fovea_nn_linear_rows)
-#define FIRST_ATTENTION   sizeof(fovea_nn_attention)
-#define FIRST_TENSORS     sizeof(fovea_nn_attention_tensors)
-#define FIRST_BLOCK       sizeof(fovea_nn_block)
-#define FIRST_MAP         sizeof(fovea_nn_map)
-#define FIRST_NORM        sizeof(fovea_nn_norm)
-#define FIRST_NORM_ROWS   sizeof(fovea_nn_norm_rows)
-
 void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
                                 const void *weights) {
   const fovea_nn_linear defaults = {
       .struct_size = struct_size, .in = in, .out = out, .weights = weights, .weight_stride = FOVEA_CONTIGUOUS};
-  memcpy(linear, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(linear, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_linear_rows_init_sized(fovea_nn_linear_rows *rows, size_t struct_size, const fovea_nn_linear *linear,
@@ -33,7 +23,7 @@ void fovea_nn_linear_rows_init_sized(fovea_nn_linear_rows *rows, size_t struct_s
                                          .y_stride = FOVEA_CONTIGUOUS,
                                          .gate_stride = FOVEA_CONTIGUOUS,
                                          .residual_stride = FOVEA_CONTIGUOUS};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_attention_init_sized(fovea_nn_attention *attention, size_t struct_size, const fovea_nn_linear *query,
@@ -41,7 +31,7 @@ void fovea_nn_attention_init_sized(fovea_nn_attention *attention, size_t struct_
                                    const fovea_nn_linear *output) {
   const fovea_nn_attention defaults = {
       .struct_size = struct_size, .query = query, .key = key, .value = value, .output = output};
-  memcpy(attention, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(attention, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_attention_tensors_init_sized(fovea_nn_attention_tensors *tensors, size_t struct_size, const void *x,
@@ -54,7 +44,7 @@ void fovea_nn_attention_tensors_init_sized(fovea_nn_attention_tensors *tensors, 
                                                .memory_values_stride = FOVEA_CONTIGUOUS,
                                                .y_stride = FOVEA_CONTIGUOUS,
                                                .residual_stride = FOVEA_CONTIGUOUS};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size, const fovea_nn_attention *self,
@@ -66,20 +56,30 @@ void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size, const 
                                    .up = up,
                                    .down = down,
                                    .feed_norm = feed_norm};
-  memcpy(block, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(block, struct_size, &defaults, sizeof defaults);
 }
 
-fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error) {
-  if (given >= first && given <= known) return FOVEA_OK;
-  if (given < first) {
+static fovea_status check_size(const char *name, size_t given, size_t known, fovea_error *error) {
+  if (given == known) return FOVEA_OK;
+  if (given < known) {
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "struct_size of %s is %u, less than %u: call its initialiser",
-                      name, (uint64_t)given, (uint64_t)first);
+                      name, (uint64_t)given, (uint64_t)known);
   }
   return fovea_fail(
       error, FOVEA_ERROR_STRUCT_SIZE,
       "struct_size of %s is %u, more than this library's %u: the program was compiled for a newer one, "
       "or the struct was not initialised: call its initialiser",
       name, (uint64_t)given, (uint64_t)known);
+}
+
+fovea_status fovea_nn_read_struct(const char *name, const void *given, void *copy, size_t size,
+                                  fovea_error *error) {
+  size_t struct_size;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  memcpy(&struct_size, given, sizeof struct_size);
+  const fovea_status status = check_size(name, struct_size, size, error);
+  if (!status) memcpy(copy, given, size);
+  return status;
 }
 
 fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_error *error) {
@@ -89,11 +89,8 @@ fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_er
 }
 
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "linear is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("linear", given->struct_size, FIRST_LINEAR, sizeof *linear, error);
+  const fovea_status status = fovea_nn_read_struct("linear", given, linear, sizeof *linear, error);
   if (status) return status;
-  *linear = *given;
   fovea_resolve_stride(&linear->weight_stride, linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS ? 0 : linear->in);
   return FOVEA_OK;
 }
@@ -107,31 +104,20 @@ static void resolve_linear_rows(const fovea_nn_linear *linear, fovea_nn_linear_r
 
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, const fovea_nn_linear *linear,
                                        fovea_nn_linear_rows *rows, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("rows", given->struct_size, FIRST_LINEAR_ROWS, sizeof *rows, error);
+  const fovea_status status = fovea_nn_read_struct("rows", given, rows, sizeof *rows, error);
   if (status) return status;
-  *rows = *given;
   resolve_linear_rows(linear, rows);
   return FOVEA_OK;
 }
 
 fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
                                      fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "attention is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("attention", given->struct_size, FIRST_ATTENTION, sizeof *attention, error);
-  if (!status) *attention = *given;
-  return status;
+  return fovea_nn_read_struct("attention", given, attention, sizeof *attention, error);
 }
 
 fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
                                              fovea_nn_attention_tensors *tensors, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
-  if (!status) *tensors = *given;
-  return status;
+  return fovea_nn_read_struct("tensors", given, tensors, sizeof *tensors, error);
 }
 
 void fovea_nn_map_init_sized(fovea_nn_map *map, size_t struct_size, int64_t rows, int64_t dim, const void *x,
@@ -143,14 +129,12 @@ void fovea_nn_map_init_sized(fovea_nn_map *map, size_t struct_size, int64_t rows
                                  .y = y,
                                  .x_stride = FOVEA_CONTIGUOUS,
                                  .y_stride = FOVEA_CONTIGUOUS};
-  memcpy(map, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(map, struct_size, &defaults, sizeof defaults);
 }
 
 fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "map is NULL");
-  const fovea_status status = fovea_nn_check_size("map", given->struct_size, FIRST_MAP, sizeof *map, error);
+  const fovea_status status = fovea_nn_read_struct("map", given, map, sizeof *map, error);
   if (status) return status;
-  *map = *given;
   fovea_resolve_stride(&map->x_stride, map->dim);
   fovea_resolve_stride(&map->y_stride, map->dim);
   return FOVEA_OK;
@@ -158,7 +142,7 @@ fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fov
 
 void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_norm_kind kind, int64_t dim) {
   const fovea_nn_norm defaults = {.struct_size = struct_size, .dim = dim, .kind = kind, .eps = 1e-5};
-  memcpy(norm, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(norm, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size, const fovea_nn_norm *norm,
@@ -172,22 +156,17 @@ void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size,
                                        .y_stride = FOVEA_CONTIGUOUS,
                                        .residual_stride = FOVEA_CONTIGUOUS,
                                        .sum_stride = FOVEA_CONTIGUOUS};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 fovea_status fovea_nn_read_norm(const fovea_nn_norm *given, fovea_nn_norm *norm, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "norm is NULL");
-  const fovea_status status = fovea_nn_check_size("norm", given->struct_size, FIRST_NORM, sizeof *norm, error);
-  if (!status) *norm = *given;
-  return status;
+  return fovea_nn_read_struct("norm", given, norm, sizeof *norm, error);
 }
 
 fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, int64_t dim, fovea_nn_norm_rows *rows,
                                      fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  const fovea_status status = fovea_nn_check_size("rows", given->struct_size, FIRST_NORM_ROWS, sizeof *rows, error);
+  const fovea_status status = fovea_nn_read_struct("rows", given, rows, sizeof *rows, error);
   if (status) return status;
-  *rows = *given;
   fovea_resolve_stride(&rows->x_stride, dim);
   fovea_resolve_stride(&rows->y_stride, dim);
   fovea_resolve_stride(&rows->residual_stride, dim);
@@ -196,8 +175,5 @@ fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, int64_t di
 }
 
 fovea_status fovea_nn_read_block(const fovea_nn_block *given, fovea_nn_block *block, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "block is NULL");
-  const fovea_status status = fovea_nn_check_size("block", given->struct_size, FIRST_BLOCK, sizeof *block, error);
-  if (!status) *block = *given;
-  return status;
+  return fovea_nn_read_struct("block", given, block, sizeof *block, error);
 }

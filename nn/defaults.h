@@ -4,8 +4,17 @@
 
 #include <fovea/nn.h>
 
-/* Checks struct_size against the sizes of the first and of this version of a struct. */
-fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error);
+#include <string.h>
+
+/* Writes as many bytes of the defaults as the caller's struct has. */
+static inline void fovea_nn_write_defaults(void *to, size_t struct_size, const void *defaults, size_t size) {
+  memcpy(to, defaults, struct_size < size ? struct_size : size);
+}
+
+/* Copies a caller's struct, whose first field is struct_size, into one of `size` bytes. Refuses NULL and other
+ * sizes.
+ */
+fovea_status fovea_nn_read_struct(const char *name, const void *given, void *copy, size_t size, fovea_error *error);
 
 /* Checks that an allocator has both functions or none. */
 fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_error *error);

@@ -7,14 +7,10 @@
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
 #include "choose_table.h"
 #include "defaults.h"
 #include "matrix.h"
-
-#include <string.h>
-
-#define FIRST_DROPOUT_ROWS sizeof(fovea_nn_dropout_rows)
+#include "tasks.h"
 
 enum { PIECE = 256 };
 /* A random number costs as much as this many elements that are moved. */
@@ -36,7 +32,7 @@ void fovea_nn_dropout_rows_init_sized(fovea_nn_dropout_rows *rows, size_t struct
                                           .y = y,
                                           .x_stride = FOVEA_CONTIGUOUS,
                                           .y_stride = FOVEA_CONTIGUOUS};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 /* Sets the threshold and the scale, through volatiles so that they are computed in the float state of now. */
@@ -113,11 +109,8 @@ static void drop_rows(const void *data, int64_t task, int worker) {
 }
 
 static fovea_status read_rows(const fovea_nn_dropout_rows *given, fovea_nn_dropout_rows *rows, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("rows", given->struct_size, FIRST_DROPOUT_ROWS, sizeof *rows, error);
+  const fovea_status status = fovea_nn_read_struct("rows", given, rows, sizeof *rows, error);
   if (status) return status;
-  *rows = *given;
   fovea_resolve_stride(&rows->x_stride, rows->dim);
   fovea_resolve_stride(&rows->y_stride, rows->dim);
   return FOVEA_OK;
@@ -137,7 +130,8 @@ fovea_status fovea_nn_dropout(const fovea_nn_dropout_rows *given, const fovea_ex
   fovea_float_end(caller);
   if (!status) status = fovea_nn_dispatch(rows.isa, &job.kernels, error);
   if (status || rows.rows == 0) return status;
-  fovea_schedule_rows(drop_rows, &job, fovea_row_tasks(rows.rows),
-                      (double)rows.rows * (double)rows.dim * elements_of_number, &execution);
+  const double elements = (double)rows.rows * (double)rows.dim * elements_of_number;
+  fovea_nn_run_tasks(drop_rows, &job, fovea_row_tasks(rows.rows), elements * FOVEA_NN_WORK_TO_MOVE, INT_MAX,
+                     &execution);
   return FOVEA_OK;
 }

@@ -6,15 +6,10 @@
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
 #include "choose_table.h"
 #include "defaults.h"
 #include "ids.h"
-
-#include <string.h>
-
-#define FIRST_EMBEDDING      sizeof(fovea_nn_embedding)
-#define FIRST_EMBEDDING_ROWS sizeof(fovea_nn_embedding_rows)
+#include "tasks.h"
 
 typedef struct embed_job {
   const fovea_nn_embedding *embedding;
@@ -30,7 +25,7 @@ void fovea_nn_embedding_init_sized(fovea_nn_embedding *embedding, size_t struct_
                                        .token_types = {.stride = FOVEA_CONTIGUOUS},
                                        .positions = {.stride = FOVEA_CONTIGUOUS},
                                        .scale = 1.0f};
-  memcpy(embedding, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(embedding, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_embedding_rows_init_sized(fovea_nn_embedding_rows *rows, size_t struct_size,
@@ -39,16 +34,13 @@ void fovea_nn_embedding_rows_init_sized(fovea_nn_embedding_rows *rows, size_t st
   (void)embedding; /* strides are those of the embedding that runs */
   const fovea_nn_embedding_rows defaults = {
       .struct_size = struct_size, .rows = row_count, .y = y, .y_stride = FOVEA_CONTIGUOUS, .ids = ids};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 fovea_status fovea_nn_read_embedding(const fovea_nn_embedding *given, fovea_nn_embedding *embedding,
                                      fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "embedding is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("embedding", given->struct_size, FIRST_EMBEDDING, sizeof *embedding, error);
+  const fovea_status status = fovea_nn_read_struct("embedding", given, embedding, sizeof *embedding, error);
   if (status) return status;
-  *embedding = *given;
   fovea_resolve_stride(&embedding->tokens.stride, embedding->dim);
   fovea_resolve_stride(&embedding->token_types.stride, embedding->dim);
   fovea_resolve_stride(&embedding->positions.stride, embedding->dim);
@@ -57,11 +49,8 @@ fovea_status fovea_nn_read_embedding(const fovea_nn_embedding *given, fovea_nn_e
 
 static fovea_status read_rows(const fovea_nn_embedding_rows *given, int64_t dim, fovea_nn_embedding_rows *rows,
                               fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("rows", given->struct_size, FIRST_EMBEDDING_ROWS, sizeof *rows, error);
+  const fovea_status status = fovea_nn_read_struct("rows", given, rows, sizeof *rows, error);
   if (status) return status;
-  *rows = *given;
   fovea_resolve_stride(&rows->y_stride, dim);
   return FOVEA_OK;
 }
@@ -193,7 +182,8 @@ fovea_status fovea_nn_embed(const fovea_nn_embedding *given, const fovea_nn_embe
   if (!status) status = fovea_nn_dispatch(embedding.isa, &kernels, error);
   if (status || rows.rows == 0) return status;
   const embed_job job = {&embedding, &rows, kernels};
-  fovea_schedule_rows(embed_task, &job, fovea_row_tasks(rows.rows), (double)rows.rows * (double)embedding.dim,
-                      &execution);
+  const double elements = (double)rows.rows * (double)embedding.dim;
+  fovea_nn_run_tasks(embed_task, &job, fovea_row_tasks(rows.rows), elements * FOVEA_NN_WORK_TO_MOVE, INT_MAX,
+                     &execution);
   return FOVEA_OK;
 }

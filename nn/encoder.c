@@ -1,6 +1,7 @@
 /* Stacks of layers: an embedding, layers and norms by single calls, whose rows stay in scratch until the last. */
 #include "../src/base/caller.h"
 #include "../src/base/memory.h"
+#include "defaults.h"
 #include "encoder_call.h"
 
 #include <string.h>
@@ -9,13 +10,13 @@ void fovea_nn_encoder_init_sized(fovea_nn_encoder *encoder, size_t struct_size, 
                                  size_t block_size, int64_t count) {
   const fovea_nn_encoder defaults = {
       .struct_size = struct_size, .blocks = blocks, .count = count, .block_size = block_size};
-  memcpy(encoder, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(encoder, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_encoder_rows_init_sized(fovea_nn_encoder_rows *rows, size_t struct_size,
                                       const fovea_nn_attending *self, const void *ids, float *y) {
   const fovea_nn_encoder_rows defaults = {.struct_size = struct_size, .self = self, .ids = ids, .y = y};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 /* Writes the position of each row. */
@@ -61,7 +62,7 @@ static fovea_status normalise(const fovea_nn_encoder_call *call, const fovea_nn_
 
 /* All layers, of which the first takes `from`. */
 static fovea_status run_layers(const fovea_nn_encoder_call *call, const float *from, fovea_nn_block_part part,
-                               const fovea_execution *execution, fovea_error *error) {
+                               const fovea_execution *execution, fovea_nn_plans *plans, fovea_error *error) {
   const fovea_nn_encoder *e = &call->encoder;
   fovea_status status = FOVEA_OK;
   for (int64_t i = 0; i < e->count && !status; i++) {
@@ -69,14 +70,15 @@ static fovea_status run_layers(const fovea_nn_encoder_call *call, const float *f
     float *to = i == e->count - 1 && !e->final_norm ? call->rows.y : call->hidden;
     status = fovea_nn_make_layer(call, i, &layer, error);
     if (!status)
-      status = fovea_nn_run_block(&layer.block, &layer.self, layer.crossing, from, to, part, execution, error);
+      status =
+          fovea_nn_run_block(&layer.block, &layer.self, layer.crossing, from, to, part, execution, plans, error);
     from = to;
   }
   return status;
 }
 
 /* Checks all layers before the first changes a cache. y is written by the last step. */
-static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_error *error) {
+static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_nn_plans *plans, fovea_error *error) {
   const fovea_nn_encoder *e = &call->encoder;
   const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
   fovea_execution execution = call->execution;
@@ -86,7 +88,8 @@ static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_error *
   execution.scratch = memory;
   execution.scratch_size = call->hidden_begin;
   const int alone = e->count == 1 && !call->rows.cross; /* then the layer checks itself before it writes */
-  if (!alone) status = run_layers(call, from ? from : call->hidden, FOVEA_NN_BLOCK_CHECKS, &execution, error);
+  if (!alone)
+    status = run_layers(call, from ? from : call->hidden, FOVEA_NN_BLOCK_CHECKS, &execution, plans, error);
   if (status) return status;
   if (!from) {
     from = call->hidden;
@@ -96,41 +99,63 @@ static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_error *
     status = normalise(call, e->embedding_norm, from, call->hidden, &rows, error);
     from = call->hidden;
   }
-  if (!status) status = run_layers(call, from, FOVEA_NN_BLOCK_COMPUTES, &execution, error);
+  if (!status) status = run_layers(call, from, FOVEA_NN_BLOCK_COMPUTES, &execution, plans, error);
   if (status || !e->final_norm) return status;
   return normalise(call, e->final_norm, call->hidden, call->rows.y, &rows, error);
+}
+
+/* In scratch after the plans of the stack itself, or in memory that is allocated. */
+static fovea_status run_in_memory(fovea_nn_encoder_call *call, fovea_nn_plans *plans,
+                                  const fovea_nn_plan_memory *own_plans, fovea_error *error) {
+  const fovea_execution *e = &call->execution;
+  char *memory;
+  void *allocated;
+  fovea_status status = fovea_nn_measure_encoder(call, fovea_nn_workers(e), plans, error);
+  if (!status) status = fovea_nn_check_encoder_output(call, error);
+  if (status) return status;
+  if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
+  status = fovea_nn_obtain(&call->all, e, &call->problem.allocator, &memory, &allocated, error);
+  if (!status) status = run(call, memory, plans, error);
+  fovea_release(&call->problem.allocator, allocated);
+  return status;
+}
+
+fovea_status fovea_nn_run_stack(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
+                                const fovea_execution *execution, fovea_nn_plans *plans, fovea_error *error) {
+  fovea_nn_encoder_call call = {.row_count = 0};
+  const fovea_status status = fovea_nn_read_encoder_call(encoder, rows, execution, &call, error);
+  return status || call.row_count == 0 ? status : run_in_memory(&call, plans, NULL, error);
 }
 
 fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
                                   const fovea_execution *execution, fovea_error *error) {
   fovea_nn_encoder_call call = {.row_count = 0};
-  char *memory;
-  void *allocated;
   fovea_status status = fovea_nn_read_encoder_call(encoder, rows, execution, &call, error);
-  const fovea_execution *e = &call.execution;
   if (status || call.row_count == 0) return status;
-  status = fovea_nn_measure_encoder(&call, fovea_nn_workers(e), e->scratch, e->scratch_size, error);
-  if (!status) status = fovea_nn_check_encoder_output(&call, error);
-  if (!status) status = fovea_nn_obtain(&call.all, e, &call.problem.allocator, &memory, &allocated, error);
-  if (status) return status;
-  status = run(&call, memory, error);
-  fovea_release(&call.problem.allocator, allocated);
+  fovea_nn_plan_memory memory = fovea_nn_plan_memory_of(&call.execution);
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+  status = run_in_memory(&call, &plans, &memory, error);
+  fovea_nn_release_plans(&plans);
   return status;
 }
 
-size_t fovea_nn_encoder_bytes(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows, int64_t y_dim,
-                              int workers, void *memory, size_t size, fovea_nn_encoder_shape *shape,
-                              fovea_error *error) {
+fovea_status fovea_nn_measure_stack(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
+                                    int64_t y_dim, int workers, const fovea_execution *execution,
+                                    fovea_nn_plans *plans, fovea_nn_encoder_shape *shape, fovea_error *error) {
   fovea_nn_encoder_call call = {.y_dim = y_dim};
-  if (fovea_nn_read_encoder_call(encoder, rows, NULL, &call, error) != FOVEA_OK) return 0;
-  *shape = (fovea_nn_encoder_shape){call.row_count, call.dim, call.problem.allocator};
-  if (fovea_nn_measure_encoder(&call, workers, memory, size, error) != FOVEA_OK) return 0;
-  return call.all.saturated ? SIZE_MAX : call.all.size;
+  fovea_status status = fovea_nn_read_encoder_call(encoder, rows, execution, &call, error);
+  if (!status) status = fovea_nn_measure_encoder(&call, workers, plans, error);
+  if (!status) *shape = (fovea_nn_encoder_shape){call.row_count, call.dim, call.problem.allocator, call.all};
+  return status;
 }
 
 size_t fovea_nn_encoder_scratch_size(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
                                      int workers) {
+  fovea_nn_plan_memory memory = {.scratch = NULL};
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
   fovea_nn_encoder_shape shape;
   if (workers <= 0) workers = fovea_default_threads();
-  return fovea_nn_encoder_bytes(encoder, rows, 0, workers, NULL, 0, &shape, NULL);
+  const fovea_status status = fovea_nn_measure_stack(encoder, rows, 0, workers, NULL, &plans, &shape, NULL);
+  fovea_nn_release_plans(&plans);
+  return status ? 0 : fovea_nn_scratch_size(&memory, &shape.all);
 }

@@ -2,12 +2,13 @@
 #ifndef FOVEA_NN_ENCODER_H
 #define FOVEA_NN_ENCODER_H
 
-#include <fovea/nn.h>
+#include "transformer_block.h"
 
-/* The rows of a call that was checked. */
+/* The rows of a call that was checked, and its scratch. */
 typedef struct fovea_nn_encoder_shape {
   int64_t rows, dim;
   fovea_allocator allocator;
+  fovea_nn_scratch all;
 } fovea_nn_encoder_shape;
 
 fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error);
@@ -20,11 +21,14 @@ fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
                                fovea_error *error);
 
-/* Makes the checks of fovea_nn_encoder_run() that read no ids, masks or segments, and returns its bytes of
- * scratch; 0 if it would be refused. y has rows of y_dim, or of the stack's dim if y_dim is 0. Plans are made in
- * `memory` if it is not NULL. */
-size_t fovea_nn_encoder_bytes(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows, int64_t y_dim,
-                              int workers, void *memory, size_t size, fovea_nn_encoder_shape *shape,
-                              fovea_error *error);
+/* Makes the checks of fovea_nn_encoder_run() that read no ids, masks or segments, and lays out its scratch beside
+ * the plans. y has rows of y_dim, or of the stack's dim if y_dim is 0. */
+fovea_status fovea_nn_measure_stack(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
+                                    int64_t y_dim, int workers, const fovea_execution *execution,
+                                    fovea_nn_plans *plans, fovea_nn_encoder_shape *shape, fovea_error *error);
+
+/* As fovea_nn_encoder_run(). */
+fovea_status fovea_nn_run_stack(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
+                                const fovea_execution *execution, fovea_nn_plans *plans, fovea_error *error);
 
 #endif

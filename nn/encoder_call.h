@@ -19,7 +19,7 @@ typedef struct fovea_nn_encoder_call {
   int64_t y_dim; /* of a row of y, if it is not dim; else 0 */
   int numbered;  /* position ids are the positions of the rows */
   fovea_nn_scratch all;
-  size_t block_size, hidden_begin, position_ids_begin; /* scratch of a layer; what lies behind it */
+  size_t block_size, hidden_begin, position_ids_begin; /* scratch of a layer; what lies after it */
   float *hidden;                                       /* (row_count, dim) */
 } fovea_nn_encoder_call;
 
@@ -41,8 +41,8 @@ fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const f
 fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, fovea_nn_layer_call *layer,
                                  fovea_error *error);
 
-/* Checks the layers, and lays out scratch: that of a layer, the rows, their positions. */
-fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, void *memory, size_t size,
+/* Checks the layers, and lays out scratch beside the plans: that of a layer, the rows, their positions. */
+fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, fovea_nn_plans *plans,
                                       fovea_error *error);
 
 /* Checks y, and the positions of a call that was measured. */

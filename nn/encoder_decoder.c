@@ -8,10 +8,6 @@
 #include "layer_scratch.h"
 #include "linear.h"
 
-#include <string.h>
-
-#define FIRST_ENCODER_DECODER sizeof(fovea_nn_encoder_decoder)
-
 /* A call that was read, with pointers into itself. */
 typedef struct coding_call {
   fovea_nn_encoder_decoder model;
@@ -22,23 +18,22 @@ typedef struct coding_call {
   fovea_problem cross_problem; /* complete */
   fovea_execution execution;
   fovea_nn_encoder_shape shape; /* of the target */
-  fovea_nn_scratch all;
-  size_t hidden_begin; /* behind the scratch of a stack */
+  fovea_nn_plan_memory plan_memory;
+  fovea_nn_plans source_plans, target_plans;
+  fovea_nn_scratch all; /* beside the plans */
+  size_t hidden_begin;  /* after the scratch of a stack */
 } coding_call;
 
 void fovea_nn_encoder_decoder_init_sized(fovea_nn_encoder_decoder *model, size_t struct_size,
                                          const fovea_nn_encoder *encoder, const fovea_nn_encoder *decoder) {
   const fovea_nn_encoder_decoder defaults = {.struct_size = struct_size, .encoder = encoder, .decoder = decoder};
-  memcpy(model, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(model, struct_size, &defaults, sizeof defaults);
 }
 
 fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given, fovea_nn_encoder_decoder *model,
                                            fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "model is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("model", given->struct_size, FIRST_ENCODER_DECODER, sizeof *model, error);
+  const fovea_status status = fovea_nn_read_struct("model", given, model, sizeof *model, error);
   if (status) return status;
-  *model = *given;
   return model->decoder ? FOVEA_OK : fovea_fail(error, FOVEA_ERROR_NULL, "decoder is NULL");
 }
 
@@ -78,6 +73,8 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
   fovea_status status = fovea_nn_read_encoder_decoder(model, &call->model, error);
   if (!status) status = fovea_nn_read_encoder_rows(target, &call->target, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  call->plan_memory = fovea_nn_plan_memory_of(&call->execution);
+  call->source_plans = call->target_plans = fovea_nn_plans_in(&call->plan_memory);
   call->with_source = source != NULL;
   if (status || !source) return status;
   status = fovea_nn_read_encoder_rows(source, &call->source, error);
@@ -117,30 +114,27 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
 }
 
 /* Checks both stacks, and lays out scratch: that of the larger one, and the decoder's rows. */
-static fovea_status measure(coding_call *call, int workers, void *memory, size_t size, fovea_error *error) {
+static fovea_status measure(coding_call *call, int workers, fovea_error *error) {
   const fovea_nn_linear *output = call->model.output;
-  fovea_error why = {.status = FOVEA_OK};
   fovea_nn_encoder_shape source = {0};
-  size_t bytes = 0, other = 1;
-  fovea_status status = FOVEA_OK;
-  if (output) status = fovea_nn_check_layer("output", output, error);
-  if (status) return status;
-  bytes = fovea_nn_encoder_bytes(call->model.decoder, &call->target, output ? output->out : 0, workers, memory,
-                                 size, &call->shape, &why);
-  if (bytes > 0 && call->with_source)
-    other = fovea_nn_encoder_bytes(call->model.encoder, &call->source, 0, workers, memory, size, &source, &why);
-  if (bytes == 0 || other == 0) {
-    if (error) *error = why;
-    return why.status;
+  fovea_status status = output ? fovea_nn_check_layer("output", output, error) : FOVEA_OK;
+  if (!status) {
+    status = fovea_nn_measure_stack(call->model.decoder, &call->target, output ? output->out : 0, workers,
+                                    &call->execution, &call->target_plans, &call->shape, error);
   }
-  if (call->with_source) status = check_memory(call, &source, error);
+  if (!status && call->with_source) {
+    status = fovea_nn_measure_stack(call->model.encoder, &call->source, 0, workers, &call->execution,
+                                    &call->source_plans, &source, error);
+    if (!status) status = check_memory(call, &source, error);
+  }
   if (status) return status;
   if (output && output->in != call->shape.dim) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "in of output is %d; the decoder's rows have %d", output->in,
                       call->shape.dim);
   }
-  call->all = (fovea_nn_scratch){0, 0};
-  fovea_nn_reserve(&call->all, bytes > other ? bytes : other);
+  const size_t of_target = fovea_nn_size_of(&call->shape.all), of_source = fovea_nn_size_of(&source.all);
+  call->all = (fovea_nn_scratch){0};
+  fovea_nn_reserve(&call->all, of_target > of_source ? of_target : of_source);
   call->hidden_begin = call->all.size;
   fovea_nn_reserve(&call->all, output ? fovea_nn_bytes(call->shape.rows, call->shape.dim, 1) : 0);
   return FOVEA_OK;
@@ -153,7 +147,7 @@ static fovea_nn_linear_rows output_rows(const coding_call *call, const float *hi
   return rows;
 }
 
-static fovea_status run(const coding_call *call, char *memory, fovea_error *error) {
+static fovea_status run(coding_call *call, char *memory, fovea_error *error) {
   const fovea_execution rows_execution = fovea_nn_without_scratch(&call->execution);
   fovea_execution execution = call->execution;
   fovea_nn_encoder_rows target = call->target;
@@ -167,26 +161,39 @@ static fovea_status run(const coding_call *call, char *memory, fovea_error *erro
     status = fovea_nn_check_output(call->model.output, &rows, error); /* before anything changes */
   }
   if (!status && call->with_source) {
-    status = fovea_nn_encoder_run(call->model.encoder, &call->source, &execution, error);
+    status = fovea_nn_run_stack(call->model.encoder, &call->source, &execution, &call->source_plans, error);
   }
-  if (!status) status = fovea_nn_encoder_run(call->model.decoder, &target, &execution, error);
+  if (!status) status = fovea_nn_run_stack(call->model.decoder, &target, &execution, &call->target_plans, error);
   if (status || !call->model.output) return status;
   return fovea_nn_linear_run(call->model.output, &rows, &rows_execution, error);
+}
+
+static fovea_status run_in_memory(coding_call *call, fovea_error *error) {
+  const fovea_execution *e = &call->execution;
+  char *memory;
+  void *allocated;
+  fovea_status status = measure(call, fovea_nn_workers(e), error);
+  if (status) return status;
+  call->all.before = fovea_nn_plans_end(&call->plan_memory);
+  status = fovea_nn_obtain(&call->all, e, &call->shape.allocator, &memory, &allocated, error);
+  if (!status) status = run(call, memory, error);
+  fovea_release(&call->shape.allocator, allocated);
+  return status;
+}
+
+static void release_plans(coding_call *call) {
+  fovea_nn_release_plans(&call->source_plans);
+  fovea_nn_release_plans(&call->target_plans);
 }
 
 fovea_status fovea_nn_encoder_decoder_run(const fovea_nn_encoder_decoder *model,
                                           const fovea_nn_encoder_rows *source, const fovea_nn_encoder_rows *target,
                                           const fovea_execution *execution, fovea_error *error) {
   coding_call call = {.with_source = 0};
-  char *memory;
-  void *allocated;
   fovea_status status = read_call(model, source, target, execution, &call, error);
-  const fovea_execution *e = &call.execution;
-  if (!status) status = measure(&call, fovea_nn_workers(e), e->scratch, e->scratch_size, error);
-  if (!status) status = fovea_nn_obtain(&call.all, e, &call.shape.allocator, &memory, &allocated, error);
   if (status) return status;
-  status = run(&call, memory, error);
-  fovea_release(&call.shape.allocator, allocated);
+  status = run_in_memory(&call, error);
+  release_plans(&call);
   return status;
 }
 
@@ -196,6 +203,7 @@ size_t fovea_nn_encoder_decoder_scratch_size(const fovea_nn_encoder_decoder *mod
   coding_call call = {.with_source = 0};
   if (workers <= 0) workers = fovea_default_threads();
   if (read_call(model, source, target, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (measure(&call, workers, NULL, 0, NULL) != FOVEA_OK) return 0;
-  return call.all.saturated ? SIZE_MAX : call.all.size;
+  const fovea_status status = measure(&call, workers, NULL);
+  release_plans(&call);
+  return status ? 0 : fovea_nn_scratch_size(&call.plan_memory, &call.all);
 }

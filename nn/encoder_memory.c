@@ -78,7 +78,7 @@ static void place_heads(memory_call *call) {
   p->q_len = 0;
   p->cu_seqlens_q = NULL;
   fovea_nn_place_heads(p, call->tensors.rows_first, &call->heads);
-  call->all = (fovea_nn_scratch){0, 0};
+  call->all = (fovea_nn_scratch){0};
   const int64_t rows = call->heads.k.rows;
   fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->qk_dim));
   call->v_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->v_dim));

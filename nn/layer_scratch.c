@@ -3,7 +3,6 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
 
 uint64_t fovea_nn_product(uint64_t a, uint64_t b) {
   uint64_t product;
@@ -28,12 +27,13 @@ size_t fovea_nn_reserve(fovea_nn_scratch *scratch, uint64_t bytes) {
 fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution,
                              const fovea_allocator *allocator, char **memory, void **allocated,
                              fovea_error *error) {
-  const size_t size = scratch->saturated ? SIZE_MAX : scratch->size;
+  const size_t size = fovea_nn_size_of(scratch);
   *memory = NULL;
   *allocated = NULL;
   if (execution->scratch) {
-    const fovea_status status = fovea_validate_scratch(execution->scratch, execution->scratch_size, size, error);
-    if (!status) *memory = execution->scratch;
+    const size_t needed = scratch->saturated ? SIZE_MAX : scratch->before + scratch->size;
+    const fovea_status status = fovea_validate_scratch(execution->scratch, execution->scratch_size, needed, error);
+    if (!status) *memory = (char *)execution->scratch + scratch->before;
     return status;
   }
   if (!scratch->saturated) *allocated = fovea_allocate(allocator, size);
@@ -45,7 +45,7 @@ fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execut
 
 int fovea_nn_workers(const fovea_execution *execution) {
   if (execution->threads > 0) return execution->threads;
-  return execution->parallel_for ? fovea_schedule_workers(INT64_MAX, 1e300, execution) : fovea_default_threads();
+  return execution->parallel_for ? fovea_tasks_workers(INT64_MAX, 1e300, execution) : fovea_default_threads();
 }
 
 fovea_execution fovea_nn_without_scratch(const fovea_execution *execution) {

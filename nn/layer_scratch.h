@@ -8,7 +8,13 @@
 typedef struct fovea_nn_scratch {
   size_t size;
   int saturated; /* more than can be */
+  size_t before; /* bytes of the caller's scratch before it */
 } fovea_nn_scratch;
+
+/* The bytes of it; SIZE_MAX if they are more than can be. */
+static inline size_t fovea_nn_size_of(const fovea_nn_scratch *scratch) {
+  return scratch->saturated ? SIZE_MAX : scratch->size;
+}
 
 /* Products that saturate, of whole numbers: the caller's floating-point environment may trap what is inexact. */
 uint64_t fovea_nn_product(uint64_t a, uint64_t b);

@@ -4,10 +4,10 @@
 #include "../src/base/error.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
 #include "choose_table.h"
 #include "defaults.h"
 #include "matrix.h"
+#include "tasks.h"
 
 int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type) {
   int64_t elements;
@@ -181,9 +181,8 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   if (status) return status;
   if (rows.rows == 0) return FOVEA_OK;
   const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
-  const int workers = fovea_schedule_workers(INT64_MAX, work, &execution);
+  const int workers = fovea_tasks_workers(INT64_MAX, work, &execution);
   const fovea_nn_linear_job job = make_job(&linear, &rows, kernels, pairs, workers);
-  const fovea_job tasks = {&job, work, 1, {{job.tasks, fovea_nn_linear_task}}};
-  fovea_schedule_run(&tasks, &execution, fovea_schedule_workers(job.tasks, work, &execution));
+  fovea_nn_run_tasks(fovea_nn_linear_task, &job, job.tasks, work, INT_MAX, &execution);
   return FOVEA_OK;
 }

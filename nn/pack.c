@@ -1,10 +1,10 @@
 #include "../src/base/caller.h"
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
-#include "../src/system/schedule.h"
 #include "defaults.h"
 #include "linear.h"
 #include "matrix.h"
+#include "tasks.h"
 
 #include <string.h>
 
@@ -42,6 +42,7 @@ fovea_status fovea_nn_pack(const fovea_nn_linear *given, void *panels, const fov
   if (status) return status;
   const pack_job job = {&linear, panels};
   const int64_t count = fovea_nn_padded(linear.out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL;
-  fovea_schedule_rows(pack_panel, &job, count, (double)linear.in * (double)linear.out, &execution);
+  const double elements = (double)linear.in * (double)linear.out;
+  fovea_nn_run_tasks(pack_panel, &job, count, elements * FOVEA_NN_WORK_TO_MOVE, INT_MAX, &execution);
   return FOVEA_OK;
 }

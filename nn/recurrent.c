@@ -10,11 +10,6 @@
 #include "linear.h"
 #include "row_job.h"
 
-#include <string.h>
-
-#define FIRST_CELL sizeof(fovea_nn_cell)
-#define FIRST_ROWS sizeof(fovea_nn_cell_rows)
-
 /* GATES_GRU is a GRU, GATES_LSTM an LSTM. */
 enum { GATES_GRU = 3, GATES_LSTM = 4 };
 
@@ -30,7 +25,7 @@ typedef struct cell_call {
 void fovea_nn_cell_init_sized(fovea_nn_cell *cell, size_t struct_size, const fovea_nn_linear *input,
                               const fovea_nn_linear *hidden) {
   const fovea_nn_cell defaults = {.struct_size = struct_size, .input = input, .hidden = hidden};
-  memcpy(cell, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(cell, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_cell_rows_init_sized(fovea_nn_cell_rows *rows, size_t struct_size, const fovea_nn_cell *cell,
@@ -46,7 +41,7 @@ void fovea_nn_cell_rows_init_sized(fovea_nn_cell_rows *rows, size_t struct_size,
                                        .y_stride = FOVEA_CONTIGUOUS,
                                        .c_stride = FOVEA_CONTIGUOUS,
                                        .new_c_stride = FOVEA_CONTIGUOUS};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, fovea_nn_linear *copy, int gates,
@@ -63,10 +58,8 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
 
 /* The layers of a cell. The caller's own structs are not used after this. */
 static fovea_status read_cell(const fovea_nn_cell *given, int gates, cell_call *call, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "cell is NULL");
-  fovea_status status = fovea_nn_check_size("cell", given->struct_size, FIRST_CELL, sizeof *given, error);
+  fovea_status status = fovea_nn_read_struct("cell", given, &call->cell, sizeof call->cell, error);
   if (status) return status;
-  call->cell = *given;
   status = fovea_nn_check_allocator(&given->allocator, error);
   if (status) return status;
   if (!given->hidden) return fovea_fail(error, FOVEA_ERROR_NULL, "hidden is NULL");
@@ -131,10 +124,8 @@ static fovea_status prepare(const fovea_nn_cell *cell, const fovea_nn_cell_rows 
                             const fovea_execution *execution, cell_call *call, fovea_error *error) {
   fovea_status status = read_cell(cell, gates, call, error);
   if (status) return status;
-  if (!rows) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  status = fovea_nn_check_size("rows", rows->struct_size, FIRST_ROWS, sizeof *rows, error);
+  status = fovea_nn_read_struct("rows", rows, &call->rows, sizeof call->rows, error);
   if (status) return status;
-  call->rows = *rows;
   resolve(call);
   status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_cell_state(call, error);
@@ -149,7 +140,7 @@ typedef struct products {
 } products;
 
 static products place(const fovea_nn_linear *input, const fovea_nn_linear *hidden, int64_t rows) {
-  products p = {{0, 0}, 0, 0};
+  products p = {.all = {0}};
   const uint64_t bytes = fovea_nn_bytes(rows, hidden->out, 1);
   p.h = fovea_nn_reserve(&p.all, bytes);
   p.x = fovea_nn_reserve(&p.all, input ? bytes : 0);

@@ -1,8 +1,8 @@
 #include "row_job.h"
+#include "tasks.h"
 
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
-#include "../src/system/schedule.h"
 
 /* Multiplications and additions of a task, so that taking it costs little beside it. */
 #define WORK_OF_TASK INT64_C(300000)
@@ -28,8 +28,7 @@ void fovea_nn_run_rows(const fovea_nn_row_job *job, const fovea_execution *execu
   const row_tasks data = {job, task_rows};
   const int64_t tasks = job->rows / task_rows + (job->rows % task_rows > 0);
   const double work = (double)row_work * (double)job->rows;
-  const fovea_job all = {&data, work, 1, {{tasks, run_task}}};
-  if (tasks > 0) fovea_schedule_run(&all, execution, fovea_schedule_workers(tasks, work, execution));
+  fovea_nn_run_tasks(run_task, &data, tasks, work, INT_MAX, execution);
 }
 
 fovea_nn_rows fovea_nn_rows_from(const void *data, fovea_type type, int64_t stride, int64_t first) {

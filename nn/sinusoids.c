@@ -8,16 +8,13 @@
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "../src/rotary/angle.h"
-#include "../src/system/schedule.h"
 #include "choose_table.h"
 #include "defaults.h"
 #include "ids.h"
+#include "tasks.h"
 
-#include <string.h>
-
-#define FIRST_SINUSOID_ROWS sizeof(fovea_nn_sinusoid_rows)
-#define WAVE_DIM_LIMIT      (INT64_C(1) << 20)
-#define POSITION_LIMIT      (INT64_C(1) << 40)
+#define WAVE_DIM_LIMIT (INT64_C(1) << 20)
+#define POSITION_LIMIT (INT64_C(1) << 40)
 
 /* Waves of a piece. */
 enum { PIECE_WAVES = 128 };
@@ -44,7 +41,7 @@ void fovea_nn_sinusoid_rows_init_sized(fovea_nn_sinusoid_rows *rows, size_t stru
                                            .base = 10000.0,
                                            .x_stride = FOVEA_CONTIGUOUS,
                                            .scale = 1.0f};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 static fovea_status check_settings(const fovea_nn_sinusoid_rows *r, fovea_error *error) {
@@ -174,11 +171,8 @@ static sinusoid_job make_job(const fovea_nn_sinusoid_rows *rows, const fovea_nn_
 
 static fovea_status read_rows(const fovea_nn_sinusoid_rows *given, fovea_nn_sinusoid_rows *rows,
                               fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  const fovea_status status =
-      fovea_nn_check_size("rows", given->struct_size, FIRST_SINUSOID_ROWS, sizeof *rows, error);
+  const fovea_status status = fovea_nn_read_struct("rows", given, rows, sizeof *rows, error);
   if (status) return status;
-  *rows = *given;
   fovea_resolve_stride(&rows->x_stride, rows->dim);
   fovea_resolve_stride(&rows->y_stride, rows->dim);
   return FOVEA_OK;
@@ -199,8 +193,9 @@ fovea_status fovea_nn_sinusoids(const fovea_nn_sinusoid_rows *given, const fovea
   if (status || rows.rows == 0) return status;
   sinusoid_job job = make_job(&rows, kernels);
   for (;;) {
-    const double work = (double)rows.rows * (job.count + 1) * elements_of_angle;
-    fovea_schedule_rows(put_rows, &job, fovea_row_tasks(rows.rows), work, &execution);
+    const double elements = (double)rows.rows * (job.count + 1) * elements_of_angle;
+    fovea_nn_run_tasks(put_rows, &job, fovea_row_tasks(rows.rows), elements * FOVEA_NN_WORK_TO_MOVE, INT_MAX,
+                       &execution);
     if (job.sines - job.first <= PIECE_WAVES) return FOVEA_OK;
     job.first += PIECE_WAVES;
     find_turns(&job, job.turns[PIECE_WAVES - 1]);

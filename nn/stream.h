@@ -28,7 +28,8 @@ struct fovea_nn_stream {
   int64_t most;        /* frames of an utterance */
   int broken;          /* a call failed while it computed */
   size_t size;
-  void *plan; /* memory for a plan, to ask how much scratch it needs */
+  char *plan; /* memory for a plan, to ask how much scratch it needs */
+  size_t plan_size;
 };
 
 /* How the problem's fields that a stream uses go to `rows` rows and `keys` keys. */

@@ -3,11 +3,9 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
 #include "matrix.h"
 #include "stream.h"
-
-#include <string.h>
+#include "tasks.h"
 
 /* The arguments of a call. */
 typedef struct streams_call {
@@ -166,8 +164,7 @@ static fovea_status compute(const streams_call *s, const streams_layout *l, char
   shared.scratch = NULL;
   shared.scratch_size = 0;
   const double work = 1e12; /* layers of a model are worth a worker */
-  const fovea_job job = {&data, work, 1, {{s->count, run_stream}}};
-  fovea_schedule_run(&job, &shared, fovea_schedule_workers(s->count, work, &shared));
+  fovea_nn_run_tasks(run_stream, &data, s->count, work, INT_MAX, &shared);
   fovea_status status = FOVEA_OK;
   for (int64_t i = 0; i < s->count; i++) {
     written[i] = data.calls[i].written;

@@ -15,6 +15,7 @@ typedef struct block_call {
   fovea_nn_attending self, cross;
   fovea_problem problem; /* that of self, complete */
   fovea_execution execution;
+  fovea_nn_plans *plans;
   int64_t rows, dim, width; /* of x; outputs of `up` */
   float *sums, *normed;     /* (rows, dim) */
   float *hidden, *gates;    /* (rows, width) */
@@ -73,7 +74,8 @@ static fovea_status attend_or_check(const block_call *call, int crossing, const 
   execution.scratch = call->attention;
   execution.scratch_size = call->attention_size;
   return fovea_nn_run_attention(crossing ? call->block.cross : call->block.self, attending->problem, &tensors,
-                                &execution, only_checked, error);
+                                &execution, crossing ? &call->plans->cross : &call->plans->self, only_checked,
+                                error);
 }
 
 static fovea_status attend(const block_call *call, int crossing, const float *from, const float *residual,
@@ -125,24 +127,30 @@ static size_t reserve_rows(const block_call *call, int64_t dim, fovea_nn_scratch
   return fovea_nn_reserve(all, fovea_nn_bytes(call->rows, dim, 1));
 }
 
-/* Lays out scratch, of which both attentions use the first part. Returns 0 if there is no plan. Plans are made in
- * `memory` if it is not NULL. */
-static int lay_out(block_call *call, int workers, void *memory, size_t size, fovea_error *error) {
-  const size_t self = fovea_nn_attention_bytes(call->block.self, call->self.problem, workers, memory, size, error);
-  size_t cross = self;
-  if (self > 0 && call->block.cross) {
-    cross = fovea_nn_attention_bytes(call->block.cross, call->cross.problem, workers, memory, size, error);
-  }
-  if (self == 0 || cross == 0) return 0;
-  call->all = (fovea_nn_scratch){0, 0};
-  fovea_nn_reserve(&call->all, self > cross ? self : cross);
+static fovea_status measure_attention(const block_call *call, int crossing, int workers, fovea_nn_scratch *all,
+                                      fovea_error *error) {
+  const fovea_nn_attending *attending = crossing ? &call->cross : &call->self;
+  return fovea_nn_measure_attention(crossing ? call->block.cross : call->block.self, attending->problem,
+                                    attending->tensors->rows_first, workers,
+                                    crossing ? &call->plans->cross : &call->plans->self, all, error);
+}
+
+/* Lays out scratch, of which both attentions use the first part. */
+static fovea_status lay_out(block_call *call, int workers, fovea_error *error) {
+  fovea_nn_scratch self, cross = {0};
+  fovea_status status = measure_attention(call, 0, workers, &self, error);
+  if (!status && call->block.cross) status = measure_attention(call, 1, workers, &cross, error);
+  if (status) return status;
+  call->all = (fovea_nn_scratch){0};
+  fovea_nn_reserve(&call->all, fovea_nn_size_of(self.size > cross.size ? &self : &cross));
+  call->all.saturated |= self.saturated | cross.saturated;
   call->attention_size = call->all.size;
   call->sums_begin = reserve_rows(call, call->dim, &call->all);
   call->normed_begin = reserve_rows(call, call->dim, &call->all);
   call->hidden_begin = reserve_rows(call, call->width, &call->all);
   call->gates_begin = call->hidden_begin;
   if (call->block.gate) call->gates_begin = reserve_rows(call, call->width, &call->all);
-  return 1;
+  return FOVEA_OK;
 }
 
 /* Checks masks, segments and numbers of both attentions, before the first of them changes a cache. */
@@ -182,22 +190,16 @@ static fovea_status check_steps(const block_call *call, const float *x, float *y
                                    outputs, error);
 }
 
-/* The caller's scratch must hold a plan before it can be asked how much there must be. */
+/* In scratch after the plans of the layer itself, or in memory that is allocated. */
 static fovea_status run_in_memory(block_call *call, const float *x, float *y, fovea_nn_block_part part,
-                                  fovea_error *error) {
+                                  const fovea_nn_plan_memory *own_plans, fovea_error *error) {
   const fovea_execution *e = &call->execution;
-  const size_t plan = fovea_plan_size(call->problem.batch);
-  fovea_error why = {.status = FOVEA_OK};
   char *memory;
   void *allocated;
-  fovea_status status = e->scratch ? fovea_validate_scratch(e->scratch, e->scratch_size, plan, error) : FOVEA_OK;
+  fovea_status status = lay_out(call, fovea_nn_workers(e), error);
+  if (!status && part == FOVEA_NN_BLOCK_WHOLE) status = check_steps(call, x, y, error);
   if (status) return status;
-  if (!lay_out(call, fovea_nn_workers(e), e->scratch, e->scratch_size, &why)) {
-    if (error) *error = why;
-    return why.status;
-  }
-  if (part == FOVEA_NN_BLOCK_WHOLE) status = check_steps(call, x, y, error);
-  if (status) return status;
+  if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
   status = fovea_nn_obtain(&call->all, e, &call->problem.allocator, &memory, &allocated, error);
   if (!status) status = run(call, memory, x, y, part, error);
   fovea_release(&call->problem.allocator, allocated);
@@ -206,29 +208,43 @@ static fovea_status run_in_memory(block_call *call, const float *x, float *y, fo
 
 fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,
                                 const fovea_nn_attending *cross, const float *x, float *y, fovea_nn_block_part part,
-                                const fovea_execution *execution, fovea_error *error) {
-  block_call call = {.rows = 0};
+                                const fovea_execution *execution, fovea_nn_plans *plans, fovea_error *error) {
+  block_call call = {.plans = plans};
   const fovea_status status = read_call(block, self, cross, execution, &call, error);
-  if (status) return status;
-  return run_in_memory(&call, x, y, part, error);
+  return status ? status : run_in_memory(&call, x, y, part, NULL, error);
 }
 
 fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
                                 const fovea_nn_attending *cross, const float *x, float *y,
                                 const fovea_execution *execution, fovea_error *error) {
-  return fovea_nn_run_block(block, self, cross, x, y, FOVEA_NN_BLOCK_WHOLE, execution, error);
+  block_call call = {.rows = 0};
+  fovea_status status = read_call(block, self, cross, execution, &call, error);
+  if (status) return status;
+  fovea_nn_plan_memory memory = fovea_nn_plan_memory_of(&call.execution);
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+  call.plans = &plans;
+  status = run_in_memory(&call, x, y, FOVEA_NN_BLOCK_WHOLE, &memory, error);
+  fovea_nn_release_plans(&plans);
+  return status;
 }
 
-size_t fovea_nn_block_bytes(const fovea_nn_block *block, const fovea_nn_attending *self,
-                            const fovea_nn_attending *cross, int workers, void *memory, size_t size,
-                            fovea_error *error) {
-  block_call call = {.rows = 0};
-  if (read_call(block, self, cross, NULL, &call, error) != FOVEA_OK) return 0;
-  if (!lay_out(&call, workers, memory, size, error)) return 0;
-  return call.all.saturated ? SIZE_MAX : call.all.size;
+fovea_status fovea_nn_measure_block(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                    const fovea_nn_attending *cross, int workers, fovea_nn_plans *plans,
+                                    fovea_nn_scratch *all, fovea_error *error) {
+  block_call call = {.plans = plans};
+  fovea_status status = read_call(block, self, cross, NULL, &call, error);
+  if (!status) status = lay_out(&call, workers, error);
+  if (!status) *all = call.all;
+  return status;
 }
 
 size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
                                    const fovea_nn_attending *cross, int workers) {
-  return fovea_nn_block_bytes(block, self, cross, workers > 0 ? workers : fovea_default_threads(), NULL, 0, NULL);
+  fovea_nn_plan_memory memory = {.scratch = NULL};
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+  fovea_nn_scratch all;
+  if (workers <= 0) workers = fovea_default_threads();
+  const fovea_status status = fovea_nn_measure_block(block, self, cross, workers, &plans, &all, NULL);
+  fovea_nn_release_plans(&plans);
+  return status ? 0 : fovea_nn_scratch_size(&memory, &all);
 }

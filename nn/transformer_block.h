@@ -30,16 +30,28 @@ typedef enum fovea_nn_block_part {
   FOVEA_NN_BLOCK_COMPUTES /* computes: all was checked */
 } fovea_nn_block_part;
 
-/* As fovea_nn_block_run(). Unless it is the whole, fovea_nn_check_attentions() was called already, and x and y were
- * checked. */
+/* The plans of the attentions of a layer, or of all layers of a stack. */
+typedef struct fovea_nn_plans {
+  fovea_nn_plan self, cross;
+} fovea_nn_plans;
+
+static inline fovea_nn_plans fovea_nn_plans_in(fovea_nn_plan_memory *memory) {
+  return (fovea_nn_plans){.self = {.memory = memory}, .cross = {.memory = memory}};
+}
+
+static inline void fovea_nn_release_plans(fovea_nn_plans *plans) {
+  fovea_nn_release_plan(&plans->self);
+  fovea_nn_release_plan(&plans->cross);
+}
+
+/* As fovea_nn_block_run(), of a layer of which fovea_nn_check_attentions() was called, and x and y were checked. */
 fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,
                                 const fovea_nn_attending *cross, const float *x, float *y, fovea_nn_block_part part,
-                                const fovea_execution *execution, fovea_error *error);
+                                const fovea_execution *execution, fovea_nn_plans *plans, fovea_error *error);
 
-/* Makes the checks of fovea_nn_block_run() by sizes, and returns its bytes of scratch; 0 if it would be refused.
- * Plans are made in `memory` if it is not NULL. */
-size_t fovea_nn_block_bytes(const fovea_nn_block *block, const fovea_nn_attending *self,
-                            const fovea_nn_attending *cross, int workers, void *memory, size_t size,
-                            fovea_error *error);
+/* Makes the checks of fovea_nn_block_run() by sizes, and lays out its scratch beside the plans. */
+fovea_status fovea_nn_measure_block(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                    const fovea_nn_attending *cross, int workers, fovea_nn_plans *plans,
+                                    fovea_nn_scratch *all, fovea_error *error);
 
 #endif

@@ -6,10 +6,6 @@
 #include "../../src/base/validate.h"
 #include "../defaults.h"
 
-#include <string.h>
-
-#define FIRST_BIGBIRD sizeof(fovea_nn_bigbird)
-
 /* Blocks, and random blocks of a block of rows. */
 #define BLOCK_LIMIT (INT64_C(1) << 31)
 /* Lists of heads become a rule each. */
@@ -111,14 +107,13 @@ fovea_status fovea_nn_bigbird_blocks(uint64_t seed, int64_t blocks, int64_t chos
 void fovea_nn_bigbird_init_sized(fovea_nn_bigbird *bigbird, size_t struct_size, int64_t length) {
   const fovea_nn_bigbird defaults = {
       .struct_size = struct_size, .length = length, .block_size = 64, .chosen = 3, .heads = 1};
-  memcpy(bigbird, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(bigbird, struct_size, &defaults, sizeof defaults);
 }
 
 static fovea_status check(const fovea_nn_bigbird *given, fovea_nn_bigbird *bigbird, fovea_error *error) {
-  fovea_status status = fovea_nn_check_size("bigbird", given->struct_size, FIRST_BIGBIRD, sizeof *bigbird, error);
+  fovea_status status = fovea_nn_read_struct("bigbird", given, bigbird, sizeof *bigbird, error);
   if (!status) status = fovea_nn_check_allocator(&given->allocator, error);
   if (status) return status;
-  *bigbird = *given;
   const fovea_bounded sizes[] = {{"length", bigbird->length, 0, BLOCK_LIMIT - 1},
                                  {"block_size", bigbird->block_size, 1, BLOCK_LIMIT - 1},
                                  {"chosen", bigbird->chosen, 0, BLOCK_LIMIT},

@@ -13,13 +13,11 @@
 
 #include <string.h>
 
-#define FIRST_DIFFERENTIAL sizeof(fovea_nn_differential)
-
 void fovea_nn_differential_init_sized(fovea_nn_differential *differential, size_t struct_size, double lambda,
                                       double lambda_init) {
   const fovea_nn_differential defaults = {
       .struct_size = struct_size, .lambda = lambda, .lambda_init = lambda_init, .eps = 1e-5};
-  memcpy(differential, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(differential, struct_size, &defaults, sizeof defaults);
 }
 
 /* In f32. It goes through memory, which stays between the changes of the environment. */
@@ -115,15 +113,13 @@ fovea_status fovea_nn_check_differential(const fovea_nn_differential *differenti
             FOVEA_NN_SCORE | FOVEA_NN_SCALES | FOVEA_NN_TERMS | FOVEA_NN_SHAW | FOVEA_NN_SINK |
             FOVEA_NN_NORMALISER | FOVEA_NN_MODES | FOVEA_NN_VECTORS
   };
-  if (!differential) return fovea_fail(error, FOVEA_ERROR_NULL, "differential is NULL");
-  fovea_status status = fovea_nn_check_size("differential", differential->struct_size, FIRST_DIFFERENTIAL,
-                                            sizeof *differential, error);
+  fovea_status status =
+      fovea_nn_read_struct("differential", differential, &call->differential, sizeof call->differential, error);
   if (!status) status = fovea_copy_problem(problem, &call->problem, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status && first) status = fovea_read_tensors(first, &call->first, error);
   if (!status && first) status = fovea_read_tensors(second, &call->second, error);
   if (status) return status;
-  call->differential = *differential;
   const fovea_problem *p = &call->problem;
   status = fovea_nn_check_sizes(p, error);
   const fovea_bounded type = fovea_bounded_type("o_type", p->o_type);

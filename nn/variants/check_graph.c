@@ -14,9 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#define FIRST_GRAPH   sizeof(fovea_nn_graph)
-#define FIRST_TENSORS sizeof(fovea_nn_graph_tensors)
-
 enum { HEADS_LIMIT = 1 << 20 };
 
 void fovea_nn_graph_init_sized(fovea_nn_graph *graph, size_t struct_size, fovea_nn_graph_kind kind, int64_t heads,
@@ -27,7 +24,7 @@ void fovea_nn_graph_init_sized(fovea_nn_graph *graph, size_t struct_size, fovea_
   } else {
     defaults.leaky_slope = 0.2;
   }
-  memcpy(graph, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(graph, struct_size, &defaults, sizeof defaults);
 }
 
 static fovea_strides contiguous(int64_t heads, int64_t dim) {
@@ -53,7 +50,7 @@ void fovea_nn_graph_tensors_init_sized(fovea_nn_graph_tensors *tensors, size_t s
                                            .y_strides = FOVEA_UNSET_STRIDES,
                                            .feature_strides = FOVEA_UNSET_STRIDES,
                                            .weight_stride = FOVEA_CONTIGUOUS};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 static void resolve(fovea_nn_graph *g, fovea_nn_graph_tensors *t) {
@@ -70,12 +67,9 @@ static void resolve(fovea_nn_graph *g, fovea_nn_graph_tensors *t) {
 
 static fovea_status read_arguments(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
                                    fovea_nn_graph_call *call, fovea_error *error) {
-  if (!graph || !tensors) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", graph ? "tensors" : "graph");
-  fovea_status status = fovea_nn_check_size("graph", graph->struct_size, FIRST_GRAPH, sizeof *graph, error);
-  if (!status) status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  fovea_status status = fovea_nn_read_struct("graph", graph, &call->graph, sizeof call->graph, error);
+  if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
   if (status) return status;
-  call->graph = *graph;
-  call->tensors = *tensors;
   resolve(&call->graph, &call->tensors);
   return fovea_nn_check_allocator(&graph->allocator, error);
 }

@@ -14,9 +14,6 @@
 
 #include <string.h>
 
-#define FIRST_LATENT  sizeof(fovea_nn_latent)
-#define FIRST_TENSORS sizeof(fovea_nn_latent_tensors)
-
 void fovea_nn_latent_init_sized(fovea_nn_latent *latent, size_t struct_size, int64_t heads, int64_t kv_lora_rank,
                                 int64_t qk_nope_head_dim, int64_t qk_rope_head_dim, int64_t v_head_dim) {
   const fovea_nn_latent defaults = {.struct_size = struct_size,
@@ -25,7 +22,7 @@ void fovea_nn_latent_init_sized(fovea_nn_latent *latent, size_t struct_size, int
                                     .qk_nope_head_dim = qk_nope_head_dim,
                                     .qk_rope_head_dim = qk_rope_head_dim,
                                     .v_head_dim = v_head_dim};
-  memcpy(latent, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(latent, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_latent_tensors_init_sized(fovea_nn_latent_tensors *tensors, size_t struct_size, const void *x,
@@ -36,7 +33,7 @@ void fovea_nn_latent_tensors_init_sized(fovea_nn_latent_tensors *tensors, size_t
                                             .x_stride = FOVEA_CONTIGUOUS,
                                             .y_stride = FOVEA_CONTIGUOUS,
                                             .residual_stride = FOVEA_CONTIGUOUS};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 /* A layer's inputs or outputs must fit. */
@@ -217,10 +214,8 @@ static void make_inner(fovea_nn_latent_call *call) {
 }
 
 static fovea_status check_latent(const fovea_nn_latent *latent, fovea_nn_latent_call *call, fovea_error *error) {
-  if (!latent) return fovea_fail(error, FOVEA_ERROR_NULL, "latent is NULL");
-  fovea_status status = fovea_nn_check_size("latent", latent->struct_size, FIRST_LATENT, sizeof *latent, error);
+  fovea_status status = fovea_nn_read_struct("latent", latent, &call->latent, sizeof call->latent, error);
   if (status) return status;
-  call->latent = *latent;
   const fovea_nn_latent *l = &call->latent;
   const fovea_bounded sizes[] = {{"heads", l->heads, 1, INT32_MAX},
                                  {"kv_lora_rank", l->kv_lora_rank, 1, 1 << 28},
@@ -255,11 +250,8 @@ fovea_status fovea_nn_check_latent(const fovea_nn_latent *latent, const fovea_pr
   if (!status) status = check_layers(&call->latent, error);
   if (!status) status = fovea_copy_problem(problem, &call->problem, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
-  if (!status && !tensors && !sizes_only) status = fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
-  if (!status && tensors) {
-    status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *tensors, error);
-    if (!status) call->tensors = *tensors;
-  }
+  if (!status && (tensors || !sizes_only))
+    status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
   if (!status) status = check_problem(call, error);
   if (!status) status = count_segments(call, error);
   if (status) return status;

@@ -12,9 +12,6 @@
 
 #include <string.h>
 
-#define FIRST_ATTENTION sizeof(fovea_nn_linear_attention)
-#define FIRST_TENSORS   sizeof(fovea_nn_linear_attention_tensors)
-
 /* Sizes that make no sense are refused later. */
 static int64_t product(int64_t a, int64_t b) {
   return (int64_t)((uint64_t)a * (uint64_t)b);
@@ -31,7 +28,7 @@ void fovea_nn_linear_attention_init_sized(fovea_nn_linear_attention *attention, 
                                               .k_heads = 0,
                                               .scale = FOVEA_DEFAULT_NUMBER,
                                               .unit_eps = 1e-6};
-  memcpy(attention, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(attention, struct_size, &defaults, sizeof defaults);
 }
 
 static int64_t output_heads(const fovea_nn_linear_attention *a) {
@@ -62,7 +59,7 @@ void fovea_nn_linear_attention_tensors_init_sized(fovea_nn_linear_attention_tens
                                                       .beta_strides = FOVEA_UNSET_STRIDES,
                                                       .past_strides = FOVEA_UNSET_STRIDES,
                                                       .present_strides = FOVEA_UNSET_STRIDES};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 static void resolve(fovea_nn_linear_attention *a, fovea_nn_linear_attention_tensors *t) {
@@ -82,15 +79,10 @@ static void resolve(fovea_nn_linear_attention *a, fovea_nn_linear_attention_tens
 static fovea_status read_arguments(const fovea_nn_linear_attention *attention,
                                    const fovea_nn_linear_attention_tensors *tensors,
                                    fovea_nn_linear_attention_call *call, fovea_error *error) {
-  if (!attention || !tensors) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", attention ? "tensors" : "attention");
-  }
   fovea_status status =
-      fovea_nn_check_size("attention", attention->struct_size, FIRST_ATTENTION, sizeof *attention, error);
-  if (!status) status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+      fovea_nn_read_struct("attention", attention, &call->attention, sizeof call->attention, error);
+  if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
   if (status) return status;
-  call->attention = *attention;
-  call->tensors = *tensors;
   resolve(&call->attention, &call->tensors);
   return fovea_nn_check_allocator(&attention->allocator, error);
 }

@@ -12,10 +12,6 @@
 #include "linformer.h"
 #include "tensor.h"
 
-#include <string.h>
-
-#define FIRST_LINFORMER sizeof(fovea_nn_linformer)
-
 void fovea_nn_linformer_init_sized(fovea_nn_linformer *linformer, size_t struct_size, int64_t max_len, int64_t k,
                                    const void *key_projection) {
   const fovea_nn_linformer defaults = {.struct_size = struct_size,
@@ -23,17 +19,15 @@ void fovea_nn_linformer_init_sized(fovea_nn_linformer *linformer, size_t struct_
                                        .k = k,
                                        .key_projection = key_projection,
                                        .projection_row = FOVEA_CONTIGUOUS};
-  memcpy(linformer, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(linformer, struct_size, &defaults, sizeof defaults);
 }
 
 static fovea_status read_arguments(const fovea_nn_linformer *linformer, const fovea_problem *problem,
                                    fovea_nn_linformer_call *call, fovea_error *error) {
-  if (!linformer) return fovea_fail(error, FOVEA_ERROR_NULL, "linformer is NULL");
   fovea_status status =
-      fovea_nn_check_size("linformer", linformer->struct_size, FIRST_LINFORMER, sizeof *linformer, error);
+      fovea_nn_read_struct("linformer", linformer, &call->linformer, sizeof call->linformer, error);
   if (!status) status = fovea_copy_problem(problem, &call->problem, error);
   if (status) return status;
-  call->linformer = *linformer;
   fovea_resolve_stride(&call->linformer.projection_row, linformer->k);
   return FOVEA_OK;
 }

@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-#define FIRST_OPTIONS sizeof(fovea_nn_longformer_options)
-#define FIRST_LAYER   sizeof(fovea_nn_longformer_layer)
-#define FIRST_ROWS    sizeof(fovea_nn_longformer_rows)
-
 void fovea_nn_longformer_options_init_sized(fovea_nn_longformer_options *options, size_t struct_size, int64_t batch,
                                             int64_t heads, int64_t length, int64_t dim, int64_t window) {
   const fovea_nn_longformer_options defaults = {.struct_size = struct_size,
@@ -24,7 +20,7 @@ void fovea_nn_longformer_options_init_sized(fovea_nn_longformer_options *options
                                                 .v_dim = dim,
                                                 .window = window,
                                                 .scale = FOVEA_DEFAULT_NUMBER};
-  memcpy(options, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_longformer_layer_init_sized(fovea_nn_longformer_layer *layer, size_t struct_size,
@@ -32,14 +28,14 @@ void fovea_nn_longformer_layer_init_sized(fovea_nn_longformer_layer *layer, size
                                           const fovea_nn_linear *value) {
   const fovea_nn_longformer_layer defaults = {
       .struct_size = struct_size, .query = query, .key = key, .value = value};
-  memcpy(layer, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(layer, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_longformer_rows_init_sized(fovea_nn_longformer_rows *rows, size_t struct_size, const void *x,
                                          void *y) {
   const fovea_nn_longformer_rows defaults = {
       .struct_size = struct_size, .x = x, .y = y, .x_stride = FOVEA_CONTIGUOUS, .y_stride = FOVEA_CONTIGUOUS};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 static fovea_status check_states(const fovea_nn_longformer_options *o, fovea_error *error) {
@@ -53,10 +49,8 @@ static fovea_status check_states(const fovea_nn_longformer_options *o, fovea_err
 
 fovea_status fovea_nn_check_longformer_options(const fovea_nn_longformer_options *given,
                                                fovea_nn_longformer_options *options, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "options is NULL");
-  fovea_status status = fovea_nn_check_size("options", given->struct_size, FIRST_OPTIONS, sizeof *options, error);
+  fovea_status status = fovea_nn_read_struct("options", given, options, sizeof *options, error);
   if (status) return status;
-  *options = *given;
   fovea_resolve_scale(&options->scale, options->qk_dim);
   status = fovea_nn_check_allocator(&options->allocator, error);
   if (status) return status;
@@ -140,17 +134,13 @@ fovea_status fovea_nn_check_longformer(const fovea_nn_longformer *longformer,
                                        const fovea_nn_longformer_layer *layer, const fovea_nn_longformer_rows *rows,
                                        const fovea_execution *execution, fovea_nn_longformer_call *call,
                                        fovea_error *error) {
-  if (!longformer || !layer || !rows) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", !longformer ? "longformer" : layer ? "rows" : "layer");
-  }
+  if (!longformer) return fovea_fail(error, FOVEA_ERROR_NULL, "longformer is NULL");
   fovea_nn_longformer_layer copy;
   call->longformer = longformer;
-  fovea_status status = fovea_nn_check_size("layer", layer->struct_size, FIRST_LAYER, sizeof *layer, error);
-  if (!status) status = fovea_nn_check_size("rows", rows->struct_size, FIRST_ROWS, sizeof *rows, error);
+  fovea_status status = fovea_nn_read_struct("layer", layer, &copy, sizeof copy, error);
+  if (!status) status = fovea_nn_read_struct("rows", rows, &call->rows, sizeof call->rows, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
-  copy = *layer;
-  call->rows = *rows;
   status = check_layers(&copy, call, error);
   if (status) return status;
   const fovea_nn_linear *output = call->layers[FOVEA_NN_LONGFORMER_OUTPUT];

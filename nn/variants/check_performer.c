@@ -11,11 +11,6 @@
 #include "tensor.h"
 
 #include <math.h>
-#include <string.h>
-
-#define FIRST_PERFORMER sizeof(fovea_nn_performer)
-#define FIRST_ROWS      sizeof(fovea_nn_performer_rows)
-#define FIRST_TENSORS   sizeof(fovea_nn_performer_tensors)
 
 void fovea_nn_performer_init_sized(fovea_nn_performer *performer, size_t struct_size,
                                    fovea_nn_performer_kernel kernel, int64_t dim, int64_t features,
@@ -28,7 +23,7 @@ void fovea_nn_performer_init_sized(fovea_nn_performer *performer, size_t struct_
                                        .projection_stride = FOVEA_CONTIGUOUS,
                                        .eps = kernel == FOVEA_NN_PERFORMER_RELU ? 1e-3 : 1e-4,
                                        .scale = FOVEA_DEFAULT_NUMBER};
-  memcpy(performer, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(performer, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_performer_rows_init_sized(fovea_nn_performer_rows *rows, size_t struct_size,
@@ -43,7 +38,7 @@ void fovea_nn_performer_rows_init_sized(fovea_nn_performer_rows *rows, size_t st
                                             .y = y,
                                             .x_strides = FOVEA_UNSET_STRIDES,
                                             .y_strides = FOVEA_UNSET_STRIDES};
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_nn_performer_tensors_init_sized(fovea_nn_performer_tensors *tensors, size_t struct_size,
@@ -66,7 +61,7 @@ void fovea_nn_performer_tensors_init_sized(fovea_nn_performer_tensors *tensors, 
                                                .k_strides = FOVEA_UNSET_STRIDES,
                                                .v_strides = FOVEA_UNSET_STRIDES,
                                                .o_strides = FOVEA_UNSET_STRIDES};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 int64_t fovea_nn_performer_state_numbers(int64_t features, int64_t v_dim) {
@@ -132,10 +127,8 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
                                    fovea_error *error) {
   fovea_nn_performer *p = &call->performer;
   fovea_nn_feature_map *map = &call->map;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "performer is NULL");
-  fovea_status status = fovea_nn_check_size("performer", given->struct_size, FIRST_PERFORMER, sizeof *p, error);
+  fovea_status status = fovea_nn_read_struct("performer", given, p, sizeof *p, error);
   if (status) return status;
-  *p = *given;
   fovea_resolve_stride(&p->projection_stride, p->dim);
   fovea_resolve_scale(&p->scale, p->dim);
   *map = (fovea_nn_feature_map){.projection = p->projection, .stride = p->projection_stride, .dim = p->dim};
@@ -223,10 +216,8 @@ fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer,
   fovea_nn_performer_tensors *t = &call->tensors;
   fovea_status status = read_performer(performer, call, error);
   if (status) return status;
-  if (!tensors) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
-  status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *t, error);
+  status = fovea_nn_read_struct("tensors", tensors, t, sizeof *t, error);
   if (status) return status;
-  *t = *tensors;
   fovea_resolve_strides(&t->q_strides, fovea_contiguous_strides(t->heads, t->q_len, p->dim));
   fovea_resolve_strides(&t->k_strides, fovea_contiguous_strides(t->kv_heads, t->kv_len, p->dim));
   fovea_resolve_strides(&t->v_strides, fovea_contiguous_strides(t->kv_heads, t->kv_len, t->v_dim));
@@ -270,10 +261,8 @@ fovea_status fovea_nn_check_performer_rows(const fovea_nn_performer *performer, 
   fovea_nn_performer_rows *r = &call->rows;
   fovea_status status = read_performer(performer, call, error);
   if (status) return status;
-  if (!rows) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  status = fovea_nn_check_size("rows", rows->struct_size, FIRST_ROWS, sizeof *r, error);
+  status = fovea_nn_read_struct("rows", rows, r, sizeof *r, error);
   if (status) return status;
-  *r = *rows;
   fovea_resolve_strides(&r->x_strides, fovea_contiguous_strides(r->heads, r->rows, p->dim));
   fovea_resolve_strides(&r->y_strides, fovea_contiguous_strides(r->heads, r->rows, p->features));
   status = fovea_read_execution(execution, &call->execution, error);

@@ -12,10 +12,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
-
-#define FIRST_LSH     sizeof(fovea_nn_lsh)
-#define FIRST_TENSORS sizeof(fovea_nn_lsh_tensors)
 
 enum { SIZE_LIMIT = 1024, BUCKET_LIMIT = 1 << 20, LENGTH_LIMIT = 1 << 30 };
 
@@ -31,7 +27,7 @@ void fovea_nn_lsh_init_sized(fovea_nn_lsh *lsh, size_t struct_size, int64_t roun
                                  .buckets = buckets,
                                  .scale = FOVEA_DEFAULT_NUMBER,
                                  .eps = 1e-30};
-  memcpy(lsh, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(lsh, struct_size, &defaults, sizeof defaults);
 }
 
 int64_t fovea_nn_lsh_columns(const fovea_nn_lsh *lsh) {
@@ -58,7 +54,7 @@ void fovea_nn_lsh_tensors_init_sized(fovea_nn_lsh_tensors *tensors, size_t struc
                                          .y_strides = FOVEA_UNSET_STRIDES,
                                          .rotations = rotations,
                                          .rotation_strides = FOVEA_UNSET_STRIDES};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 static void resolve(fovea_nn_lsh *l, fovea_nn_lsh_tensors *t) {
@@ -73,12 +69,9 @@ static void resolve(fovea_nn_lsh *l, fovea_nn_lsh_tensors *t) {
 
 static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
                                    fovea_nn_lsh_call *call, fovea_error *error) {
-  if (!lsh || !tensors) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", lsh ? "tensors" : "lsh");
-  fovea_status status = fovea_nn_check_size("lsh", lsh->struct_size, FIRST_LSH, sizeof *lsh, error);
-  if (!status) status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  fovea_status status = fovea_nn_read_struct("lsh", lsh, &call->lsh, sizeof call->lsh, error);
+  if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
   if (status) return status;
-  call->lsh = *lsh;
-  call->tensors = *tensors;
   resolve(&call->lsh, &call->tensors);
   return fovea_nn_check_allocator(&lsh->allocator, error);
 }

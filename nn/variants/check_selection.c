@@ -9,10 +9,6 @@
 #include "selection.h"
 #include "tensor.h"
 
-#include <string.h>
-
-#define FIRST_SELECTION sizeof(fovea_nn_selection)
-
 void fovea_nn_selection_init_sized(fovea_nn_selection *selection, size_t struct_size, int64_t batch, int64_t heads,
                                    int64_t q_len, int64_t kv_len, int64_t dim, int64_t top_k, const void *q,
                                    const void *k, const float *weights, int64_t *keys) {
@@ -32,7 +28,7 @@ void fovea_nn_selection_init_sized(fovea_nn_selection *selection, size_t struct_
                                        .weight_strides = FOVEA_UNSET_STRIDES,
                                        .causal = 1,
                                        .offset = FOVEA_OFFSET_BOTTOM_RIGHT};
-  memcpy(selection, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(selection, struct_size, &defaults, sizeof defaults);
 }
 
 static void resolve(fovea_nn_selection *s) {
@@ -124,13 +120,11 @@ static fovea_status check_tensors(const fovea_nn_selection *s, fovea_error *erro
 
 fovea_status fovea_nn_check_selection(const fovea_nn_selection *selection, const fovea_execution *execution,
                                       fovea_nn_selection_call *call, fovea_error *error) {
-  if (!selection) return fovea_fail(error, FOVEA_ERROR_NULL, "selection is NULL");
   fovea_status status =
-      fovea_nn_check_size("selection", selection->struct_size, FIRST_SELECTION, sizeof *selection, error);
+      fovea_nn_read_struct("selection", selection, &call->selection, sizeof call->selection, error);
   if (!status) status = fovea_nn_check_allocator(&selection->allocator, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
-  call->selection = *selection;
   resolve(&call->selection);
   status = check_sizes(&call->selection, error);
   if (!status) status = check_tensors(&call->selection, error);

@@ -6,9 +6,9 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/nodes.h"
 #include "../../src/base/types.h"
-#include "../../src/system/schedule.h"
 #include "../linear.h"
 #include "../row_job.h"
+#include "../tasks.h"
 
 #include <string.h>
 
@@ -103,14 +103,10 @@ static void run_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-static void run_job(const fovea_nn_graph_job *job, double work, void (*run)(const void *, int64_t, int),
-                    int workers) {
+static void run_job(const fovea_nn_graph_job *job, double work, fovea_nn_task *run, int workers) {
   const int64_t count = job->end - job->first,
                 tasks = count / FOVEA_NN_GRAPH_TASK + (count % FOVEA_NN_GRAPH_TASK > 0);
-  const fovea_job all = {job, work, 1, {{tasks, run}}};
-  const fovea_execution *execution = &job->call->execution;
-  const int wanted = tasks > 0 ? fovea_schedule_workers(tasks, work, execution) : 0;
-  if (tasks > 0) fovea_schedule_run(&all, execution, wanted < workers ? wanted : workers);
+  fovea_nn_run_tasks(run, job, tasks, work, workers, &job->call->execution);
 }
 
 /* Scores of nodes for GAT: a_to . q, or a_from . k of sources. */

@@ -4,19 +4,19 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
-#include "../layer_scratch.h"
+#include "../call_plan.h"
 #include "../linear.h"
 
 #include <string.h>
 
 /* Where the parts of scratch begin. What a form does not need has no bytes. */
 typedef struct layout {
-  size_t plan, bound, run, run_size; /* attention: plan, bound run, scratch */
-  size_t segments, sequences;        /* twice as many as there are: written and read */
-  size_t down, q, latent;            /* rows of q_a_proj; heads of queries; new latent rows */
-  size_t inner_q, inner_o, o;        /* absorbed: queries and outputs of attention; heads of outputs */
-  size_t all_rows, keys, values;     /* expanded: all latent rows of a cache; heads of keys and values */
-  size_t lengths;                    /* expanded: rows of each entry */
+  size_t bound, run, run_size;   /* attention: bound run, scratch */
+  size_t segments, sequences;    /* twice as many as there are: written and read */
+  size_t down, q, latent;        /* rows of q_a_proj; heads of queries; new latent rows */
+  size_t inner_q, inner_o, o;    /* absorbed: queries and outputs of attention; heads of outputs */
+  size_t all_rows, keys, values; /* expanded: all latent rows of a cache; heads of keys and values */
+  size_t lengths;                /* expanded: rows of each entry */
   fovea_nn_scratch all;
 } layout;
 
@@ -27,7 +27,6 @@ static layout lay_out(const fovea_nn_latent_call *call, const fovea_plan *plan, 
   const int64_t expanded = call->absorbed ? 0 : keys, absorbed = call->absorbed ? rows : 0;
   layout l = {.run_size = fovea_plan_scratch_size(plan, workers)};
   fovea_nn_scratch *all = &l.all;
-  l.plan = fovea_nn_reserve(all, fovea_plan_size(p->batch));
   l.bound = fovea_nn_reserve(all, fovea_run_size(plan));
   l.run = fovea_nn_reserve(all, l.run_size);
   l.segments = fovea_nn_reserve(all, fovea_nn_product((uint64_t)call->segments, 2 * sizeof(fovea_segment)));
@@ -45,22 +44,6 @@ static layout lay_out(const fovea_nn_latent_call *call, const fovea_plan *plan, 
   return l;
 }
 
-/* Plans attention of the form, to know the sizes of all parts. */
-static fovea_status measure(const fovea_nn_latent_call *call, int workers, layout *l, fovea_error *error) {
-  const fovea_execution *e = &call->execution;
-  const size_t bytes = fovea_plan_size(call->problem.batch);
-  fovea_plan *plan;
-  fovea_status status = FOVEA_OK;
-  if (e->scratch) status = fovea_validate_scratch(e->scratch, e->scratch_size, bytes, error);
-  if (status) return status;
-  status = e->scratch ? fovea_plan_create_in(&call->inner, e->scratch, bytes, &plan, error)
-                      : fovea_plan_create(&call->inner, &plan, error);
-  if (status) return status;
-  *l = lay_out(call, plan, workers);
-  fovea_plan_destroy(plan);
-  return FOVEA_OK;
-}
-
 /* A call in its memory. */
 typedef struct latent_run {
   const fovea_nn_latent_call *call;
@@ -68,7 +51,7 @@ typedef struct latent_run {
   char *memory;
   fovea_execution rows; /* without scratch */
   fovea_nn_latent_segments segments;
-  fovea_plan *plan; /* of attention */
+  const fovea_plan *plan; /* of attention */
   fovea_tensors tensors;
 } latent_run;
 
@@ -297,7 +280,7 @@ static fovea_nn_linear_rows output_rows(const latent_run *r) {
 
 /* Plans attention of the form and binds it, which checks the mask, the sinks and the segments, before any cache is
  * changed. */
-static fovea_status plan_attention(latent_run *r, fovea_error *error) {
+static fovea_status bind_attention(latent_run *r, fovea_error *error) {
   const fovea_nn_latent_call *call = r->call;
   const layout *l = r->layout;
   const int segmented = call->problem.segmented, workers = fovea_nn_workers(&call->execution);
@@ -313,9 +296,6 @@ static fovea_status plan_attention(latent_run *r, fovea_error *error) {
   }
   r->tensors.mask = call->tensors.mask;
   r->tensors.sinks = call->tensors.sinks;
-  const fovea_status status =
-      fovea_plan_create_in(&call->inner, r->memory + l->plan, l->bound - l->plan, &r->plan, error);
-  if (status) return status;
   return fovea_run_bind(r->plan, &r->tensors, workers, r->memory + l->run, l->run_size, r->memory + l->bound,
                         l->run - l->bound, &bound, error);
 }
@@ -341,43 +321,65 @@ static fovea_status attend(const latent_run *r, fovea_error *error) {
 }
 
 /* In memory that is large enough. */
-static fovea_status run(const fovea_nn_latent_call *call, const layout *l, char *memory, fovea_error *error) {
+static fovea_status run(const fovea_nn_latent_call *call, const layout *l, const fovea_plan *plan, char *memory,
+                        fovea_error *error) {
   const int64_t batch = call->problem.batch;
   fovea_segment *segments = (fovea_segment *)(void *)(memory + l->segments);
   fovea_sequence *sequences = (fovea_sequence *)(void *)(memory + l->sequences);
-  latent_run r = {.call = call, .layout = l, .memory = memory, .rows = fovea_nn_without_scratch(&call->execution)};
+  latent_run r = {.call = call,
+                  .layout = l,
+                  .memory = memory,
+                  .rows = fovea_nn_without_scratch(&call->execution),
+                  .plan = plan};
   r.segments = (fovea_nn_latent_segments){segments, segments + call->segments, sequences, sequences + batch};
   const fovea_nn_linear_rows output = output_rows(&r);
   fovea_status status = fovea_nn_check_output(call->latent.o_proj, &output, error); /* before caches change */
   if (!status && call->problem.segmented) status = fovea_nn_latent_segments_of(call, &r.segments, error);
-  if (!status) status = plan_attention(&r, error);
+  if (!status) status = bind_attention(&r, error);
   if (!status) status = make_rows(&r, error);
   if (!status && call->problem.segmented) status = append(&r, error);
   if (!status) status = attend(&r, error);
   return status ? status : fovea_nn_linear_run(call->latent.o_proj, &output, &r.rows, error);
 }
 
+/* In scratch from byte `before` on, or in memory that is allocated. */
+static fovea_status run_in_memory(const fovea_nn_latent_call *call, const fovea_plan *plan, size_t before,
+                                  fovea_error *error) {
+  layout l = lay_out(call, plan, fovea_nn_workers(&call->execution));
+  char *memory;
+  void *allocated;
+  l.all.before = before;
+  fovea_status status =
+      fovea_nn_obtain(&l.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  if (!status) status = run(call, &l, plan, memory, error);
+  fovea_release(&call->problem.allocator, allocated);
+  return status;
+}
+
 fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, const fovea_problem *problem,
                                  const fovea_nn_latent_tensors *tensors, const fovea_execution *execution,
                                  fovea_error *error) {
   fovea_nn_latent_call call;
-  layout l;
-  char *memory;
-  void *allocated;
   fovea_status status = fovea_nn_check_latent(latent, problem, tensors, execution, 0, &call, error);
-  if (!status) status = measure(&call, fovea_nn_workers(&call.execution), &l, error);
   if (status) return status;
-  status = fovea_nn_obtain(&l.all, &call.execution, &call.problem.allocator, &memory, &allocated, error);
-  if (!status) status = run(&call, &l, memory, error);
-  fovea_release(&call.problem.allocator, allocated);
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&call.execution);
+  fovea_nn_plan plan = {.memory = &plans};
+  const fovea_plan *found;
+  status = fovea_nn_find_plan(&plan, &call.inner, 0, &found, error);
+  if (!status) status = run_in_memory(&call, found, fovea_nn_plans_end(&plans), error);
+  fovea_nn_release_plan(&plan);
   return status;
 }
 
 size_t fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const fovea_problem *problem,
                                     const fovea_nn_latent_tensors *tensors, int workers) {
   fovea_nn_latent_call call;
-  layout l;
+  fovea_nn_plan_memory plans = {.scratch = NULL};
+  fovea_nn_plan plan = {.memory = &plans};
+  const fovea_plan *found;
   if (!problem || fovea_nn_check_latent(latent, problem, tensors, NULL, 1, &call, NULL) != FOVEA_OK) return 0;
-  if (measure(&call, workers > 0 ? workers : fovea_default_threads(), &l, NULL) != FOVEA_OK) return 0;
-  return l.all.saturated ? SIZE_MAX : l.all.size;
+  if (fovea_nn_find_plan(&plan, &call.inner, 0, &found, NULL) != FOVEA_OK) return 0;
+  const layout l = lay_out(&call, found, workers > 0 ? workers : fovea_default_threads());
+  fovea_nn_release_plan(&plan);
+  return fovea_nn_scratch_size(&plans, &l.all);
 }

@@ -5,8 +5,8 @@
 #include "../../src/base/error.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
-#include "../../src/system/schedule.h"
 #include "../linear.h"
+#include "../tasks.h"
 
 #include <string.h>
 
@@ -33,8 +33,7 @@ void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_ex
   const double heads = (double)layers->heads * (double)layers->entries;
   const double work = heads * (double)layers->rows * (double)layers->linear.in * (double)layers->linear.out;
   const int64_t tasks = layers->heads * layers->entries;
-  const fovea_job job = {layers, work, 1, {{tasks, run_head}}};
-  fovea_schedule_run(&job, execution, fovea_schedule_workers(tasks, work, execution));
+  fovea_nn_run_tasks(run_head, layers, tasks, work, INT_MAX, execution);
 }
 
 int64_t fovea_nn_latent_key_elements(const fovea_nn_latent_call *call) {

@@ -4,9 +4,9 @@
 #include "../../arch/float_state.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
-#include "../../src/system/schedule.h"
 #include "../layer_scratch.h"
 #include "../row_job.h"
+#include "../tasks.h"
 
 #include <string.h>
 
@@ -66,7 +66,7 @@ static layout lay_out(const fovea_nn_linear_attention_call *call) {
 }
 
 static fovea_nn_scratch scratch_of(const layout *l, int workers) {
-  fovea_nn_scratch all = {0, l->all.saturated};
+  fovea_nn_scratch all = {.saturated = l->all.saturated};
   fovea_nn_reserve(&all, fovea_nn_product(l->all.size, (uint64_t)workers));
   return all;
 }
@@ -355,13 +355,12 @@ static void run(const fovea_nn_linear_attention_call *call, const layout *l, cha
   const int64_t heads = call->tensors.batch * a->heads;
   const double work = work_of(call);
   const int64_t steps = round_up(a->v_dim, FOVEA_NN_STATE_STEP) / FOVEA_NN_STATE_STEP;
-  const int workers = fovea_schedule_workers(heads * steps, work, &call->execution);
+  const int workers = fovea_tasks_workers(heads * steps, work, &call->execution);
   int64_t parts = workers > 1 && heads < 2 * workers ? 2 * workers / heads : 1;
   if (parts > steps) parts = steps;
   linear_job job = {call, *l, memory, 0, (steps + parts - 1) / parts * FOVEA_NN_STATE_STEP};
   job.parts = (a->v_dim + job.part_columns - 1) / job.part_columns;
-  const fovea_job all = {&job, work, 1, {{heads * job.parts, run_part}}};
-  fovea_schedule_run(&all, &call->execution, fovea_schedule_workers(heads * job.parts, work, &call->execution));
+  fovea_nn_run_tasks(run_part, &job, heads * job.parts, work, INT_MAX, &call->execution);
 }
 
 fovea_status fovea_nn_linear_attention_run(const fovea_nn_linear_attention *attention,

@@ -7,15 +7,15 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
-#include "../../src/system/schedule.h"
-#include "../layer_scratch.h"
+#include "../call_plan.h"
+#include "../tasks.h"
 
 /* Heads that take a block of E while it is in the second-level cache. */
 enum { GROUP_HEADS = 4 };
 
 /* Where the parts of scratch begin. */
 typedef struct layout {
-  size_t plan, run, sums[2], workers, worker_keys;
+  size_t run, sums[2], workers, worker_keys;
   size_t run_size, worker_size;
   fovea_nn_scratch all;
 } layout;
@@ -40,7 +40,7 @@ static fovea_nn_scratch worker_parts(const fovea_nn_linformer_call *call, size_t
   const int64_t dim = call->dims[0] > call->dims[1] ? call->dims[0] : call->dims[1];
   const int halves = call->problem.k_type != FOVEA_F32 || call->problem.v_type != FOVEA_F32;
   const int64_t columns = call->linformer.type == FOVEA_F32 ? 0 : call->projected;
-  fovea_nn_scratch parts = {0, 0};
+  fovea_nn_scratch parts = {0};
   fovea_nn_reserve(&parts, fovea_nn_bytes(FOVEA_BLOCK_KEYS, columns, 1));
   *keys = fovea_nn_reserve(&parts, fovea_nn_bytes(FOVEA_BLOCK_KEYS, halves ? dim : 0, 1));
   return parts;
@@ -50,7 +50,6 @@ static layout lay_out(const fovea_nn_linformer_call *call, const fovea_plan *pla
   layout l = {.run_size = fovea_plan_scratch_size(plan, workers)};
   const fovea_nn_scratch worker = worker_parts(call, &l.worker_keys);
   l.worker_size = worker.size;
-  l.plan = fovea_nn_reserve(&l.all, fovea_plan_size(call->problem.batch));
   l.run = fovea_nn_reserve(&l.all, l.run_size);
   for (int side = 0; side < 2; side++) {
     l.sums[side] = fovea_nn_reserve(&l.all, fovea_nn_product(sum_bytes(call, side), (uint64_t)call->spans));
@@ -58,22 +57,6 @@ static layout lay_out(const fovea_nn_linformer_call *call, const fovea_plan *pla
   l.workers = fovea_nn_reserve(&l.all, fovea_nn_product(worker.size, (uint64_t)workers));
   l.all.saturated |= worker.saturated;
   return l;
-}
-
-/* Plans attention over the projected keys, to know the sizes of all parts. */
-static fovea_status measure(const fovea_nn_linformer_call *call, int workers, layout *l, fovea_error *error) {
-  const fovea_execution *e = &call->execution;
-  const size_t bytes = fovea_plan_size(call->problem.batch);
-  fovea_plan *plan;
-  fovea_status status = FOVEA_OK;
-  if (e->scratch) status = fovea_validate_scratch(e->scratch, e->scratch_size, bytes, error);
-  if (status) return status;
-  status = e->scratch ? fovea_plan_create_in(&call->inner, e->scratch, bytes, &plan, error)
-                      : fovea_plan_create(&call->inner, &plan, error);
-  if (status) return status;
-  *l = lay_out(call, plan, workers);
-  fovea_plan_destroy(plan);
-  return FOVEA_OK;
 }
 
 static int64_t length_of(const fovea_problem *p, int64_t entry) {
@@ -189,14 +172,14 @@ static void project(const projection *p, const fovea_execution *execution, int w
   const double rows = (double)p->heads * (double)problem->kv_len;
   const double work = rows * (double)p->call->linformer.k * (double)(problem->qk_dim + problem->v_dim);
   const int64_t tasks = problem->kv_len > 0 ? 2 * p->call->spans * p->groups : 0;
-  const fovea_job job = {p, work, 2, {{tasks, sum_span}, {2 * p->heads, merge_spans}}};
-  const int wanted = fovea_schedule_workers(tasks > 0 ? tasks : 1, work, execution);
-  fovea_schedule_run(&job, execution, wanted < workers ? wanted : workers);
+  const int count = fovea_nn_workers_for(tasks, work, workers, execution);
+  (void)fovea_tasks_run(sum_span, p, tasks, count, execution, NULL);
+  (void)fovea_tasks_run(merge_spans, p, 2 * p->heads, count, execution, NULL);
 }
 
 /* In memory that is large enough. */
-static fovea_status run(const fovea_nn_linformer_call *call, const layout *l, char *memory, int workers,
-                        fovea_error *error) {
+static fovea_status run(const fovea_nn_linformer_call *call, const layout *l, const fovea_plan *plan, char *memory,
+                        int workers, fovea_error *error) {
   const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
   const int64_t heads = call->problem.batch * call->problem.kv_heads;
   const projection p = {.call = call,
@@ -207,9 +190,6 @@ static fovea_status run(const fovea_nn_linformer_call *call, const layout *l, ch
                         .groups = (heads + GROUP_HEADS - 1) / GROUP_HEADS};
   fovea_execution execution = call->execution;
   fovea_tensors tensors = call->tensors;
-  fovea_plan *plan;
-  const fovea_status status = fovea_plan_create_in(&call->inner, memory + l->plan, l->run - l->plan, &plan, error);
-  if (status) return status;
   project(&p, &rows, workers);
   execution.scratch = memory + l->run;
   execution.scratch_size = l->run_size;
@@ -218,29 +198,46 @@ static fovea_status run(const fovea_nn_linformer_call *call, const layout *l, ch
   return fovea_plan_run(plan, &tensors, &execution, error);
 }
 
+/* In scratch from byte `before` on, or in memory that is allocated. */
+static fovea_status run_in_memory(const fovea_nn_linformer_call *call, const fovea_plan *plan, size_t before,
+                                  fovea_error *error) {
+  const int workers = fovea_nn_workers(&call->execution);
+  layout l = lay_out(call, plan, workers);
+  char *memory;
+  void *allocated;
+  l.all.before = before;
+  fovea_status status =
+      fovea_nn_obtain(&l.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  if (!status) status = run(call, &l, plan, memory, workers, error);
+  fovea_release(&call->problem.allocator, allocated);
+  return status;
+}
+
 fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linformer, const fovea_problem *problem,
                                     const fovea_tensors *tensors, const fovea_execution *execution,
                                     fovea_error *error) {
   fovea_nn_linformer_call call;
-  layout l;
-  char *memory;
-  void *allocated;
   if (!tensors) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
   fovea_status status = fovea_nn_check_linformer(linformer, problem, tensors, execution, &call, error);
-  const int workers = status ? 1 : fovea_nn_workers(&call.execution);
-  if (!status) status = measure(&call, workers, &l, error);
-  if (status || call.problem.q_len == 0) return status;
-  status = fovea_nn_obtain(&l.all, &call.execution, &call.problem.allocator, &memory, &allocated, error);
-  if (!status) status = run(&call, &l, memory, workers, error);
-  fovea_release(&call.problem.allocator, allocated);
+  if (status) return status;
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&call.execution);
+  fovea_nn_plan plan = {.memory = &plans};
+  const fovea_plan *found;
+  status = fovea_nn_find_plan(&plan, &call.inner, 0, &found, error);
+  if (!status && call.problem.q_len > 0) status = run_in_memory(&call, found, fovea_nn_plans_end(&plans), error);
+  fovea_nn_release_plan(&plan);
   return status;
 }
 
 size_t fovea_nn_linformer_scratch_size(const fovea_nn_linformer *linformer, const fovea_problem *problem,
                                        int workers) {
   fovea_nn_linformer_call call;
-  layout l;
+  fovea_nn_plan_memory plans = {.scratch = NULL};
+  fovea_nn_plan plan = {.memory = &plans};
+  const fovea_plan *found;
   if (fovea_nn_check_linformer(linformer, problem, NULL, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (measure(&call, workers > 0 ? workers : fovea_default_threads(), &l, NULL) != FOVEA_OK) return 0;
-  return l.all.saturated ? SIZE_MAX : l.all.size;
+  if (fovea_nn_find_plan(&plan, &call.inner, 0, &found, NULL) != FOVEA_OK) return 0;
+  const layout l = lay_out(&call, found, workers > 0 ? workers : fovea_default_threads());
+  fovea_nn_release_plan(&plan);
+  return fovea_nn_scratch_size(&plans, &l.all);
 }

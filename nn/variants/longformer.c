@@ -161,7 +161,7 @@ static int64_t count_globals(const fovea_nn_longformer_options *o) {
 
 /* The object with its lists, in one piece of memory. */
 static fovea_nn_longformer *allocate(const fovea_nn_longformer_options *o, int64_t globals) {
-  fovea_nn_scratch all = {0, 0};
+  fovea_nn_scratch all = {0};
   const uint64_t batch = (uint64_t)o->batch;
   fovea_nn_reserve(&all, sizeof(fovea_nn_longformer));
   const size_t lengths = fovea_nn_reserve(&all, batch * sizeof(int64_t));

@@ -6,7 +6,7 @@
 #include "../../arch/float_state.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
-#include "../../src/system/schedule.h"
+#include "../tasks.h"
 
 #include <math.h>
 #include <string.h>
@@ -345,11 +345,6 @@ static void row_task(const void *data, int64_t task, int worker) {
 
 /* ---- Calls ------------------------------------------------------------------------------------------------- */
 
-static void run_job(const fovea_job *job, int64_t most_tasks, const fovea_execution *execution, int workers) {
-  const int wanted = fovea_schedule_workers(most_tasks, job->work, execution);
-  fovea_schedule_run(job, execution, wanted < workers ? wanted : workers);
-}
-
 static void run(fovea_nn_performer_call *call, const layout *l, char *memory, int workers) {
   const fovea_nn_performer_tensors *t = &call->tensors;
   const int64_t heads = heads_of(call), chunks = heads * l->chunks;
@@ -365,19 +360,21 @@ static void run(fovea_nn_performer_call *call, const layout *l, char *memory, in
                        .sums = (float *)(void *)(memory + l->sums),
                        .workers = (float *)(void *)(memory + l->workers)};
   call->map.panels = job.panels;
-  const fovea_job pack = {
-      &job, keys * dims, call->map.stabilised ? 2 : 1, {{call->map.groups, pack_task}, {chunks, maximum_task}}};
-  run_job(&pack, chunks > call->map.groups ? chunks : call->map.groups, &call->execution, workers);
+  const fovea_execution *e = &call->execution;
+  const int64_t groups = call->map.groups;
+  int count = fovea_nn_workers_for(chunks > groups ? chunks : groups, keys * dims, workers, e);
+  (void)fovea_tasks_run(pack_task, &job, groups, count, e, NULL);
+  if (call->map.stabilised) (void)fovea_tasks_run(maximum_task, &job, chunks, count, e, NULL);
   if (call->performer.causal) {
     job.causal = (fovea_nn_causal){call, job.workers, l->worker_numbers, l->columns};
     const int64_t tasks = fovea_nn_causal_tasks(&job.causal);
-    const fovea_job all = {&job.causal, 2 * rows * dims, 1, {{tasks, fovea_nn_causal_task}}};
-    run_job(&all, tasks, &call->execution, workers);
+    fovea_nn_run_tasks(fovea_nn_causal_task, &job.causal, tasks, 2 * rows * dims, workers, e);
     return;
   }
-  const fovea_job all = {
-      &job, (keys + rows) * dims, 3, {{chunks, sum_task}, {heads, root_task}, {blocks, row_task}}};
-  run_job(&all, chunks > blocks ? chunks : blocks, &call->execution, workers);
+  count = fovea_nn_workers_for(chunks > blocks ? chunks : blocks, (keys + rows) * dims, workers, e);
+  (void)fovea_tasks_run(sum_task, &job, chunks, count, e, NULL);
+  (void)fovea_tasks_run(root_task, &job, heads, count, e, NULL);
+  (void)fovea_tasks_run(row_task, &job, blocks, count, e, NULL);
 }
 
 fovea_status fovea_nn_performer_run(const fovea_nn_performer *performer, const fovea_nn_performer_tensors *tensors,

@@ -2,7 +2,7 @@
 #include "../../arch/float_state.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
-#include "../../src/system/schedule.h"
+#include "../tasks.h"
 #include "performer.h"
 
 #include <math.h>
@@ -127,14 +127,11 @@ static void run(fovea_nn_performer_call *call, const layout *l, char *memory, in
   const features_job job = {call, l, (float *)(void *)(memory + l->panels), (float *)(void *)(memory + l->maxima),
                             (float *)(void *)(memory + l->workers)};
   call->map.panels = job.panels;
-  fovea_job all = {&job, work, 2, {{groups, pack_task}, {tasks, write_task}}};
-  if (is_shared(call)) {
-    all.phase_count = 3;
-    all.phases[2] = all.phases[1];
-    all.phases[1] = (fovea_phase){tasks, maximum_task};
-  }
-  const int wanted = fovea_schedule_workers(tasks > groups ? tasks : groups, work, &call->execution);
-  fovea_schedule_run(&all, &call->execution, wanted < workers ? wanted : workers);
+  const fovea_execution *e = &call->execution;
+  const int count = fovea_nn_workers_for(tasks > groups ? tasks : groups, work, workers, e);
+  (void)fovea_tasks_run(pack_task, &job, groups, count, e, NULL);
+  if (is_shared(call)) (void)fovea_tasks_run(maximum_task, &job, tasks, count, e, NULL);
+  (void)fovea_tasks_run(write_task, &job, tasks, count, e, NULL);
 }
 
 fovea_status fovea_nn_performer_features(const fovea_nn_performer *performer, const fovea_nn_performer_rows *rows,

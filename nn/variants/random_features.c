@@ -9,9 +9,9 @@
 #include "../../src/base/philox.h"
 #include "../../src/base/validate.h"
 #include "../../src/rotary/angle.h"
-#include "../../src/system/schedule.h"
 #include "../defaults.h"
 #include "../matrix.h"
+#include "../tasks.h"
 #include "performer.h"
 
 #include <math.h>
@@ -24,8 +24,6 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
-#define FIRST_RANDOM sizeof(fovea_nn_random_features)
-
 typedef struct draw_job {
   const fovea_nn_random_features *random;
   float *projection;
@@ -37,7 +35,7 @@ void fovea_nn_random_features_init_sized(fovea_nn_random_features *random, size_
                                          int64_t dim) {
   const fovea_nn_random_features defaults = {
       .struct_size = struct_size, .features = features, .dim = dim, .orthogonal = 1};
-  memcpy(random, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  fovea_nn_write_defaults(random, struct_size, &defaults, sizeof defaults);
 }
 
 /* ---- Gaussian numbers -------------------------------------------------------------------------------------- */
@@ -167,10 +165,8 @@ static void draw_task(const void *data, int64_t task, int worker) {
 
 static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_random_features *random,
                                 fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "random is NULL");
-  fovea_status status = fovea_nn_check_size("random", given->struct_size, FIRST_RANDOM, sizeof *random, error);
+  fovea_status status = fovea_nn_read_struct("random", given, random, sizeof *random, error);
   if (status) return status;
-  *random = *given;
   const fovea_bounded sizes[] = {{"features", given->features, 1, FOVEA_DIM_LIMIT},
                                  {"dim", given->dim, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded kinds[] = {{"orthogonal", given->orthogonal, 0, 1},
@@ -193,7 +189,7 @@ static int64_t blocks_of(const fovea_nn_random_features *r) {
 
 /* Each worker has a block of doubles, and one row. */
 static fovea_nn_scratch lay_out(const fovea_nn_random_features *r, int workers, size_t *worker_size) {
-  fovea_nn_scratch worker = {0, 0}, all = {0, 0};
+  fovea_nn_scratch worker = {0}, all = {0};
   const int64_t rows = r->features < r->dim ? r->features : r->dim;
   if (!r->orthogonal) return all;
   fovea_nn_reserve(&worker, fovea_nn_product(fovea_nn_bytes(2, rows + 1, r->dim), 1));
@@ -213,9 +209,7 @@ static void run(const draw_job *job, const fovea_execution *execution, int worke
   const double all = (double)job->random->features * dim,
                work = all * (element + (job->random->orthogonal ? dim : 0));
   const int64_t tasks = blocks_of(job->random);
-  const fovea_job tasks_of_blocks = {job, work, 1, {{tasks, draw_task}}};
-  const int wanted = fovea_schedule_workers(tasks, work, execution);
-  fovea_schedule_run(&tasks_of_blocks, execution, wanted < workers ? wanted : workers);
+  fovea_nn_run_tasks(draw_task, job, tasks, work, workers, execution);
 }
 
 fovea_status fovea_nn_random_features_draw(const fovea_nn_random_features *given, float *projection,

@@ -3,9 +3,9 @@
 
 #include "../../src/base/memory.h"
 #include "../../src/base/validate.h"
-#include "../../src/system/schedule.h"
-#include "../layer_scratch.h"
+#include "../call_plan.h"
 #include "../linear.h"
+#include "../tasks.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ enum { TASKS = 64 };
 /* Where the parts of scratch begin; what a worker has of it. */
 typedef struct layout {
   fovea_nn_scratch all, worker;
-  size_t plan, panels, keys, states, order, places, workers;
+  size_t panels, keys, states, order, places, workers;
   int64_t heads; /* of a piece */
   int64_t slots, panel_elements, rotations;
 } layout;
@@ -29,7 +29,6 @@ static layout lay_out(const fovea_nn_lsh_call *call, size_t run, int workers) {
   l.heads = fair < all ? fair : all;
   l.panel_elements = fovea_nn_panel_elements(t->dim, call->columns, FOVEA_F32);
   l.rotations = (t->rotation_strides.batch ? t->batch : 1) * (t->rotation_strides.head ? t->heads : 1);
-  l.plan = fovea_nn_reserve(&l.all, fovea_plan_size(call->group));
   l.panels = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.rotations, lsh->rounds, l.panel_elements));
   l.keys = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads, t->length, t->dim));
   l.states = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads * lsh->rounds, l.slots, t->v_dim + 2));
@@ -69,24 +68,16 @@ static void run_piece(const fovea_nn_lsh_piece *piece, const fovea_execution *ex
   const int64_t chunk_tasks = piece->count * rounds * call->groups, row_tasks = piece->count * blocks;
   const int64_t row_work = call->tensors.dim * (call->columns + 4 * call->lsh.bucket_size);
   const double work = (double)(piece->count * rounds) * (double)call->tensors.length * (double)row_work;
-  const fovea_job job = {piece,
-                         work,
-                         4,
-                         {{row_tasks, fovea_nn_lsh_hash_task},
-                          {piece->count * rounds, fovea_nn_lsh_sort_task},
-                          {chunk_tasks, fovea_nn_lsh_chunk_task},
-                          {row_tasks, fovea_nn_lsh_merge_task}}};
-  const int64_t most = chunk_tasks > row_tasks ? chunk_tasks : row_tasks;
-  fovea_schedule_run(&job, execution, fovea_schedule_workers(most, work, execution));
+  const int workers = fovea_tasks_workers(chunk_tasks > row_tasks ? chunk_tasks : row_tasks, work, execution);
+  (void)fovea_tasks_run(fovea_nn_lsh_hash_task, piece, row_tasks, workers, execution, NULL);
+  (void)fovea_tasks_run(fovea_nn_lsh_sort_task, piece, piece->count * rounds, workers, execution, NULL);
+  (void)fovea_tasks_run(fovea_nn_lsh_chunk_task, piece, chunk_tasks, workers, execution, NULL);
+  (void)fovea_tasks_run(fovea_nn_lsh_merge_task, piece, row_tasks, workers, execution, NULL);
 }
 
-static fovea_status run(const fovea_nn_lsh_call *call, const layout *l, char *memory, fovea_error *error) {
+static void run(const fovea_nn_lsh_call *call, const layout *l, const fovea_plan *plan, char *memory) {
   const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
-  const fovea_problem problem = fovea_nn_lsh_problem(call);
   const int64_t all = call->tensors.batch * call->tensors.heads;
-  fovea_plan *plan;
-  const fovea_status status = fovea_plan_create_in(&problem, memory + l->plan, l->panels - l->plan, &plan, error);
-  if (status || call->tensors.length == 0) return status;
   fovea_nn_lsh_piece piece = {.call = call,
                               .slots = l->slots,
                               .panels = (float *)(void *)(memory + l->panels),
@@ -103,45 +94,47 @@ static fovea_status run(const fovea_nn_lsh_call *call, const layout *l, char *me
     piece.count = all - piece.first < l->heads ? all - piece.first : l->heads;
     run_piece(&piece, &rows);
   }
-  return FOVEA_OK;
 }
 
-/* Makes a plan of a group, to know the sizes of all parts. */
-static fovea_status measure(const fovea_nn_lsh_call *call, int workers, layout *l, fovea_error *error) {
-  const fovea_execution *e = &call->execution;
-  const fovea_problem problem = fovea_nn_lsh_problem(call);
-  const size_t bytes = fovea_plan_size(call->group);
-  fovea_plan *plan;
-  fovea_status status = FOVEA_OK;
-  if (e->scratch) status = fovea_validate_scratch(e->scratch, e->scratch_size, bytes, error);
-  if (status) return status;
-  status = e->scratch ? fovea_plan_create_in(&problem, e->scratch, bytes, &plan, error)
-                      : fovea_plan_create(&problem, &plan, error);
-  if (status) return status;
-  *l = lay_out(call, fovea_plan_scratch_size(plan, 1), workers);
-  fovea_plan_destroy(plan);
-  return FOVEA_OK;
+/* In scratch from byte `before` on, or in memory that is allocated. */
+static fovea_status run_in_memory(const fovea_nn_lsh_call *call, const fovea_plan *plan, size_t before,
+                                  fovea_error *error) {
+  layout l = lay_out(call, fovea_plan_scratch_size(plan, 1), fovea_nn_workers(&call->execution));
+  char *memory;
+  void *allocated;
+  l.all.before = before;
+  const fovea_status status =
+      fovea_nn_obtain(&l.all, &call->execution, &call->lsh.allocator, &memory, &allocated, error);
+  if (!status && call->tensors.length > 0) run(call, &l, plan, memory);
+  fovea_release(&call->lsh.allocator, allocated);
+  return status;
 }
 
 fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
                               const fovea_execution *execution, fovea_error *error) {
   fovea_nn_lsh_call call;
-  layout l;
-  char *memory;
-  void *allocated;
   fovea_status status = fovea_nn_check_lsh(lsh, tensors, execution, &call, error);
-  if (!status) status = measure(&call, fovea_nn_workers(&call.execution), &l, error);
-  if (!status) status = fovea_nn_obtain(&l.all, &call.execution, &call.lsh.allocator, &memory, &allocated, error);
   if (status) return status;
-  status = run(&call, &l, memory, error);
-  fovea_release(&call.lsh.allocator, allocated);
+  const fovea_problem problem = fovea_nn_lsh_problem(&call);
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&call.execution);
+  fovea_nn_plan plan = {.memory = &plans};
+  const fovea_plan *found;
+  status = fovea_nn_find_plan(&plan, &problem, 0, &found, error);
+  if (!status) status = run_in_memory(&call, found, fovea_nn_plans_end(&plans), error);
+  fovea_nn_release_plan(&plan);
   return status;
 }
 
 size_t fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors, int workers) {
   fovea_nn_lsh_call call;
-  layout l;
+  fovea_nn_plan_memory plans = {.scratch = NULL};
+  fovea_nn_plan plan = {.memory = &plans};
+  const fovea_plan *found;
   if (fovea_nn_check_lsh(lsh, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (measure(&call, workers > 0 ? workers : fovea_default_threads(), &l, NULL) != FOVEA_OK) return 0;
-  return l.all.saturated ? SIZE_MAX : l.all.size;
+  const fovea_problem problem = fovea_nn_lsh_problem(&call);
+  if (fovea_nn_find_plan(&plan, &problem, 0, &found, NULL) != FOVEA_OK) return 0;
+  const size_t run_size = fovea_plan_scratch_size(found, 1);
+  const layout l = lay_out(&call, run_size, workers > 0 ? workers : fovea_default_threads());
+  fovea_nn_release_plan(&plan);
+  return fovea_nn_scratch_size(&plans, &l.all);
 }

@@ -6,8 +6,8 @@
 #include "../../arch/float_state.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
-#include "../../src/system/schedule.h"
 #include "../layer_scratch.h"
+#include "../tasks.h"
 
 #include <math.h>
 #include <string.h>
@@ -271,9 +271,9 @@ fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_ex
   const double pairs = (double)s->batch * (double)s->q_len * (double)s->kv_len;
   const double work = pairs * (double)s->heads * (double)s->dim;
   const int64_t tasks = s->batch * l.tiles;
-  const fovea_job phases = {&job, work, l.parts > 1 ? 2 : 1, {{tasks * l.parts, select_part}, {tasks, join_parts}}};
-  const int wanted = fovea_schedule_workers(tasks * l.parts, work, &rows);
-  fovea_schedule_run(&phases, &rows, wanted < workers ? wanted : workers);
+  const int count = fovea_nn_workers_for(tasks * l.parts, work, workers, &rows);
+  (void)fovea_tasks_run(select_part, &job, tasks * l.parts, count, &rows, NULL);
+  if (l.parts > 1) (void)fovea_tasks_run(join_parts, &job, tasks, count, &rows, NULL);
   fovea_release(&s->allocator, allocated);
   return FOVEA_OK;
 }

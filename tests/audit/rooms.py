@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The rooms of src, and nn: who includes and calls whom.
+"""The rooms of src, nn, and tools: who includes and calls whom.
 
     rooms.py NM OBJECT...
 
-src/README.md has a table of rooms and of what each may use. Every include and every call between rooms has to be one
-that it allows, and no two files may need each other, directly or through others. Calls are read from the objects, so
-that a prototype by hand does not get past.
+src/README.md has a table of rooms and of what each may use; nn is a line of it. Every include and every call between
+rooms has to be one that it allows, and what nn uses may hold no state. In src, nn and tools no two files may need each
+other, directly or through others. Calls are read from the objects, so that a prototype by hand does not get past.
 """
 
 import functools
@@ -16,6 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src"
+CHECKED = ("src", "nn", "tools")
 ROW = re.compile(r"^\| `(\w+)` \|.*\|([^|]*)\|$", re.MULTILINE)
 
 
@@ -26,79 +27,93 @@ def allowed_uses():
 
 
 def includes():
-    """(file, included file), both below src or arch, relative to the root"""
-    for path in sorted(SOURCES.rglob("*.[ch]")):
-        for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
-            yield path.relative_to(ROOT), (path.parent / name).resolve().relative_to(ROOT)
+    """(file, included file) of src, nn and tools, relative to the root"""
+    for folder in CHECKED:
+        for path in sorted((ROOT / folder).rglob("*.[ch]")):
+            for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
+                yield path.relative_to(ROOT), (path.parent / name).resolve().relative_to(ROOT)
+
+
+def room_of(path):
+    """src's rooms are its folders; nn with its variants is one, and so is each other folder"""
+    return path.parts[1] if path.parts[0] == "src" else path.parts[0]
+
+
+def source_of(path):
+    """the source of an object, relative to the root; CMake names an object after its place below a CMakeLists.txt"""
+    found = re.search(r"([^/]*)/?CMakeFiles/[^/]+\.dir/(.+\.c)\.o", path)
+    if not found:
+        return None
+    return next((name for name in (found[2], f"{found[1]}/{found[2]}") if (ROOT / name).is_file()), None)
 
 
 def symbols(nm, objects, *options):
-    """(file, symbol). One nm reads all objects, since to start it takes longer than to read."""
-    sources = {path: re.search(r"(src|arch)/[\w/]+\.c", path) for path in objects}
+    """(file, symbol, kind). One nm reads all objects, since to start it takes longer than to read."""
+    sources = {path: source_of(path) for path in objects}
     read = [path for path, source in sources.items() if source]
     command = [nm, *options, "--print-file-name", "--format=posix", *read]
     for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
         path, symbol = line.split(": ", 1)
-        yield pathlib.Path(sources[path][0]), symbol.split()[0]
+        yield pathlib.Path(sources[path]), *symbol.split()[:2]
 
 
 def calls(nm, objects):
     """(calling file, file that defines the function, function)"""
     # On Windows every object that takes a function's address defines .refptr.<function>, too, which refers to it.
-    defined = {name: source for source, name in symbols(nm, objects, "--defined-only", "--extern-only")}
-    for source, name in symbols(nm, objects, "--undefined-only"):
-        if name in defined and source.parts[0] == "src" and defined[name].parts[0] == "src":
+    defined = {name: source for source, name, _ in symbols(nm, objects, "--defined-only", "--extern-only")}
+    for source, name, _ in symbols(nm, objects, "--undefined-only"):
+        if name in defined and source.parts[0] in CHECKED and defined[name].parts[0] in CHECKED:
             yield source, defined[name], name
 
 
 @functools.cache
-def words(header):
-    return set(re.findall(r"\w+", (SOURCES / header).read_text(encoding="utf-8")))
+def words(headers):
+    return set(re.findall(r"\w+", "".join(path.read_text(encoding="utf-8") for path in ROOT.glob(headers))))
 
 
-def is_declared(header, name):
-    return name in words(header)
-
-
-def nn_includes():
-    """nn uses what is public, the border to the kernels, and two rooms of src without the dispatcher."""
-    for path in sorted((ROOT / "nn").glob("*.[ch]")):
-        for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
-            target = (path.parent / name).resolve().relative_to(ROOT)
-            used = target.parts[1] if target.parts[0] == "src" else "base"
-            if used not in ("base", "system", "rotary") or target.name == "dispatch.h" and target.parts[0] == "src":
-                yield f"{path.relative_to(ROOT)} includes {target}; nn/README.md does not let nn use it"
+def may_use(allowed, source, target):
+    room, used = room_of(source), room_of(target)
+    return room == used or used in allowed[room] or f"{used}/{target.name}" in allowed[room]
 
 
 def upward_includes(allowed):
     for source, target in includes():
-        if target.parts[0] == "include":
+        if room_of(source) not in allowed or target.parts[0] == "include":
             continue
         if target.parts[0] == "arch":
-            if source.parts[1] == "base" and target.name not in ("float_state.h", "formats.h", "strict_math.h"):
+            if room_of(source) == "base" and target.name not in ("float_state.h", "formats.h", "strict_math.h"):
                 yield f"{source} includes {target}; base knows no instruction sets"
-            continue
-        room, used = source.parts[1], target.parts[1]
-        if room != used and used not in allowed[room] and f"{used}/{target.name}" not in allowed[room]:
-            yield f"{source} includes {target}; src/README.md does not let {room} use it"
+        elif not may_use(allowed, source, target):
+            yield f"{source} includes {target}; src/README.md does not let {room_of(source)} use it"
 
 
 def upward_calls(allowed, calls_made):
     for source, target, name in calls_made:
-        room, used = source.parts[1], target.parts[1]
-        headers = [use for use in allowed[room] if use.startswith(used + "/")]
-        if room == used or used in allowed[room] or any(is_declared(header, name) for header in headers):
+        room, used = room_of(source), room_of(target)
+        if room not in allowed or room == used or used in allowed[room]:
             continue
-        yield f"{source} calls {name}() of {target}; src/README.md does not let {room} use {used}"
+        headers = [f"src/{use}" for use in allowed[room] if use.startswith(used + "/")]
+        if room == "nn":
+            headers.append("include/fovea/*.h")
+        if not any(name in words(header) for header in headers):
+            yield f"{source} calls {name}() of {target}; src/README.md does not let {room} use {used}"
+
+
+def copied_variables(allowed, nm, objects):
+    """fovea_nn has copies of what nn uses of src. A copy of a variable would be another variable."""
+    for source, name, kind in symbols(nm, objects, "--defined-only"):
+        if source.parts[0] == "src" and kind in "bBC" and may_use(allowed, pathlib.Path("nn"), source.with_suffix(".h")):
+            yield f"{source} has a variable, {name}, of which fovea_nn would have a second"
 
 
 def circles(calls_made):
-    """Files that need each other; a header and the file that defines what it declares are one."""
+    """Files that need each other. In src a header and the file that defines what it declares are one. In nn and tools
+    several files may define what a header declares, so it is a file of its own."""
     needs = {}
-    edges = [(source, target) for source, target in includes() if target.parts[0] == "src"]
+    edges = [(source, target) for source, target in includes() if target.parts[0] in CHECKED]
     edges += [(source, target) for source, target, _ in calls_made]
     for source, target in edges:
-        a, b = source.with_suffix(""), target.with_suffix("")
+        a, b = (path.with_suffix("") if path.parts[0] == "src" else path for path in (source, target))
         needs.setdefault(a, set()).add(b)
         needs.setdefault(b, set())
     reached = {}
@@ -134,9 +149,9 @@ def main():
     calls_made = list(calls(nm, objects))
     if not calls_made:
         sys.exit("no calls were found: these are not the library's objects")
-    problems += nn_includes()
     problems += upward_includes(allowed)
     problems += upward_calls(allowed, calls_made)
+    problems += copied_variables(allowed, nm, objects)
     problems += circles(calls_made)
     print("\n".join(sorted(set(problems))))
     sys.exit(1 if problems else 0)
