@@ -13,14 +13,13 @@
 #define FIRST_PROBLEM   offsetof(fovea_problem, q_type)
 #define FIRST_TENSORS   offsetof(fovea_tensors, mask)
 #define FIRST_EXECUTION sizeof(fovea_execution)
-#define FIRST_ROTARY    sizeof(fovea_rotary)
-#define FIRST_ROTATION  sizeof(fovea_rotation)
-#define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
-#define FIRST_HADAMARD  sizeof(fovea_hadamard)
-#define FIRST_MOVE      sizeof(fovea_move)
 #define FIRST_PAGES     offsetof(fovea_pages, k_format)
-#define FIRST_STATE     sizeof(fovea_state)
 #define FIRST_SEGMENT   offsetof(fovea_segment, layers)
+
+/* Writes as many bytes of the defaults as the caller's struct has. */
+static void write_defaults(void *to, size_t struct_size, const void *defaults, size_t size) {
+  memcpy(to, defaults, struct_size < size ? struct_size : size);
+}
 
 /* Volatile, so that the compiler cannot compute it elsewhere or in advance. */
 double fovea_default_scale(int64_t qk_dim) {
@@ -106,12 +105,12 @@ fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t batch, int64_
 void fovea_tensors_init_sized(fovea_tensors *tensors, size_t struct_size, const void *q, const void *k,
                               const void *v, void *o, float *lse) {
   const fovea_tensors defaults = {.struct_size = struct_size, .q = q, .k = k, .v = v, .o = o, .lse = lse};
-  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(tensors, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) {
   const fovea_execution defaults = {.struct_size = struct_size};
-  memcpy(execution, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(execution, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout, int64_t dims) {
@@ -121,7 +120,7 @@ void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rot
                                  .base = 10000.0,
                                  .table_stride = FOVEA_CONTIGUOUS,
                                  .axes = 1};
-  memcpy(rotary, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(rotary, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int64_t batch, int64_t heads,
@@ -137,7 +136,7 @@ void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int
       .from_strides = FOVEA_UNSET_STRIDES,
       .to_strides = FOVEA_UNSET_STRIDES,
   };
-  memcpy(rotation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(rotation, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_hadamard_init_sized(fovea_hadamard *hadamard, size_t struct_size, int64_t batch, int64_t heads,
@@ -154,7 +153,7 @@ void fovea_hadamard_init_sized(fovea_hadamard *hadamard, size_t struct_size, int
       .from_strides = FOVEA_UNSET_STRIDES,
       .to_strides = FOVEA_UNSET_STRIDES,
   };
-  memcpy(hadamard, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(hadamard, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t batch, int64_t kv_heads,
@@ -173,7 +172,7 @@ void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t
       .v_strides = FOVEA_UNSET_STRIDES,
       .sequences = sequences,
   };
-  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_move_init_sized(fovea_move *move, size_t struct_size, const fovea_sequence *sequence, int64_t kv_heads,
@@ -190,7 +189,7 @@ void fovea_move_init_sized(fovea_move *move, size_t struct_size, const fovea_seq
       .to = to,
       .rotate_by = FOVEA_ROTATE_AS_MOVED,
   };
-  memcpy(move, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(move, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, size_t segment_size, int64_t count,
@@ -217,7 +216,7 @@ void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, size_t segme
   }
   defaults.k_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.k_strides.batch);
   defaults.v_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.v_strides.batch);
-  memcpy(pages, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(pages, struct_size, &defaults, sizeof defaults);
 }
 
 void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batch, int64_t heads, int64_t rows,
@@ -233,7 +232,7 @@ void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batc
       .numbers = numbers,
       .strides = FOVEA_UNSET_STRIDES,
   };
-  memcpy(state, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+  write_defaults(state, struct_size, &defaults, sizeof defaults);
 }
 
 static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
@@ -249,6 +248,18 @@ static fovea_status check_size(const char *name, size_t size, size_t first, size
                       name, (uint64_t)size, (uint64_t)first, name);
   }
   return FOVEA_OK;
+}
+
+/* Copies a struct that has had one size so far. `name` is the caller's name of it, `type` that of its initialiser.
+ */
+static fovea_status read_struct(const char *name, const char *type, const void *given, void *copy, size_t size,
+                                fovea_error *error) {
+  size_t struct_size;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  memcpy(&struct_size, given, sizeof struct_size);
+  const fovea_status status = check_size(type, struct_size, size, size, error);
+  if (!status) memcpy(copy, given, size);
+  return status;
 }
 
 fovea_status fovea_copy_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
@@ -310,20 +321,15 @@ fovea_status fovea_read_row_execution(const fovea_execution *given, fovea_execut
 }
 
 fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotary is NULL");
-  fovea_status status = check_size("rotary", given->struct_size, FIRST_ROTARY, sizeof *rotary, error);
+  const fovea_status status = read_struct("rotary", "rotary", given, rotary, sizeof *rotary, error);
   if (status) return status;
-  *rotary = *given;
   fovea_resolve_stride(&rotary->table_stride, rotary->dims / 2);
   return FOVEA_OK;
 }
 
 fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotation is NULL");
-  fovea_status status = check_size("rotation", given->struct_size, FIRST_ROTATION, sizeof *rotation, error);
+  const fovea_status status = read_struct("rotation", "rotation", given, rotation, sizeof *rotation, error);
   if (status) return status;
-  fovea_rotation_init_sized(rotation, sizeof *rotation, 0, 0, 0, 0, NULL, NULL);
-  memcpy(rotation, given, given->struct_size);
   const fovea_strides contiguous = fovea_contiguous_strides(rotation->heads, rotation->rows, rotation->dim);
   fovea_resolve_strides(&rotation->from_strides, contiguous);
   fovea_resolve_strides(&rotation->to_strides, contiguous);
@@ -331,11 +337,8 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
 }
 
 fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *hadamard, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "hadamard is NULL");
-  fovea_status status = check_size("hadamard", given->struct_size, FIRST_HADAMARD, sizeof *hadamard, error);
+  const fovea_status status = read_struct("hadamard", "hadamard", given, hadamard, sizeof *hadamard, error);
   if (status) return status;
-  fovea_hadamard_init_sized(hadamard, sizeof *hadamard, 0, 0, 0, 0, 0, NULL, NULL);
-  memcpy(hadamard, given, given->struct_size);
   const fovea_strides contiguous = fovea_contiguous_strides(hadamard->heads, hadamard->rows, hadamard->dim);
   fovea_resolve_strides(&hadamard->from_strides, contiguous);
   fovea_resolve_strides(&hadamard->to_strides, contiguous);
@@ -343,21 +346,15 @@ fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *ha
 }
 
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  fovea_status status = check_size("new_rows", given->struct_size, FIRST_NEW_ROWS, sizeof *rows, error);
+  const fovea_status status = read_struct("rows", "new_rows", given, rows, sizeof *rows, error);
   if (status) return status;
-  fovea_new_rows_init_sized(rows, sizeof *rows, 0, 0, 0, 0, 0, NULL, NULL, NULL);
-  memcpy(rows, given, given->struct_size);
   fovea_resolve_strides(&rows->k_strides, fovea_contiguous_strides(rows->kv_heads, rows->rows, rows->qk_dim));
   fovea_resolve_strides(&rows->v_strides, fovea_contiguous_strides(rows->kv_heads, rows->rows, rows->v_dim));
   return FOVEA_OK;
 }
 
 fovea_status fovea_read_move(const fovea_move *given, fovea_move *move, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "move is NULL");
-  fovea_status status = check_size("move", given->struct_size, FIRST_MOVE, sizeof *move, error);
-  if (!status) *move = *given;
-  return status;
+  return read_struct("move", "move", given, move, sizeof *move, error);
 }
 
 static int knows_segments(size_t size) {
@@ -388,10 +385,8 @@ fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t en
 }
 
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
-  fovea_status status = check_size("state", given->struct_size, FIRST_STATE, sizeof *state, error);
+  const fovea_status status = read_struct(name, "state", given, state, sizeof *state, error);
   if (status) return status;
-  *state = *given;
   const int64_t numbers = fovea_state_numbers(state->dim, state->keys_begin, state->keys_end);
   fovea_resolve_strides(&state->strides, fovea_contiguous_strides(state->heads, state->rows, numbers));
   return FOVEA_OK;
