@@ -1,5 +1,5 @@
 /* The instruction sets, one line each. If a CPU runs several sets, the best comes first; portable C is last. The
- * dispatcher, fovea_info(), the tests, their audits and the benchmarks take their lists from here. CMake and
+ * dispatcher, fovea_isa_at(), the tests, their audits and the benchmarks take their lists from here. CMake and
  * scripts read the lines as text.
  *
  *   SET(name, architecture, needs, prefers, type, lacks)

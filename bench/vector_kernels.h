@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct vector_kernels {
-  const char *isa; /* as fovea_info() names it */
+  const char *isa; /* as fovea_isa_at() names it */
   /* Floating-point operations of one pass of fma_loop. */
   int64_t flops;
   /* As many independent chains of FMAs as fit into the registers. Returns a number that depends on all of them. */

@@ -1,4 +1,4 @@
-/* fovea info: the report of fovea_info() as a table, and what each mode runs on. */
+/* fovea info: the reports of fovea_info() and fovea_isa_at() as tables, and what each mode runs on. */
 #include "commands.h"
 #include "measure.h"
 #include <fovea/explain.h>
