@@ -105,8 +105,8 @@ typedef struct fovea_mask_pieces {
   uint8_t plain; /* every row sees every key of the piece, and nothing is added to scores */
 } fovea_mask_pieces;
 
-/* The terms of a problem's scores. src/plan/terms.c makes them once. A new term is a field here, a line there, and
- * a line of shared/terms.h. */
+/* The terms of a problem's scores. src/feature/score_terms.c makes them once. A new term is a field here, a line
+ * there, and a line of shared/terms.h. */
 typedef struct fovea_score_terms {
   /* Products are multiplied by it: scale * log2(e); with a softcap, scale / softcap; 1: rows have scales, or
    * adjust() multiplies by `factor`. */

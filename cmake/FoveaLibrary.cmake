@@ -62,11 +62,11 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     src/cache/append.c src/cache/cached_rows.c src/cache/caches.c src/cache/claims.c src/cache/copy.c
     src/cache/hadamard.c src/cache/move.c src/cache/page_copy.c src/cache/page_pool.c src/cache/page_tables.c src/cache/pages.c src/cache/panels.c
     src/cache/quantisers.c src/cache/validate_append.c src/pattern/check.c src/pattern/copy_nodes.c
-    src/pattern/create.c src/pattern/random.c src/pattern/sort.c src/plan/check_lengths.c src/plan/check_mask.c
-    src/plan/check_pattern.c src/plan/facts.c src/plan/row_keys.c src/plan/traffic.c src/plan/parts.c
-    src/plan/position_terms.c src/plan/shaw.c src/plan/int8_vectors.c src/rotary/check_scaling.c src/rotary/reals.c
+    src/pattern/create.c src/pattern/random.c src/pattern/sort.c src/feature/*.c
+    src/plan/facts.c src/plan/row_keys.c src/plan/traffic.c src/plan/parts.c
+    src/rotary/check_scaling.c src/rotary/reals.c
     src/rotary/rotary.c src/rotary/scaling.c src/rotary/tables.c src/rotary/validate_rotary.c
-    src/run/check_run.c src/run/check_shaw.c src/run/check_terms.c src/run/check_vectors.c src/run/count.c
+    src/run/check_run.c src/run/count.c
     src/run/explain_tiles.c src/run/overlap.c src/run/part_states.c src/run/run_segments.c src/run/scores.c src/state/*.c src/system/cgroup.c
     src/system/dispatch.c src/system/platform_*.c src/system/process.c
   )

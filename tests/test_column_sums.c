@@ -73,7 +73,7 @@ static void test_refusals(void **state) {
   problem.column_sums = 2;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_RULE, "column_sums is 2; it must be 0 or 1");
   problem.column_sums = 0;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "column_rows.begin is 2 and would not be used");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "column_rows is 2 to 5 and would not be used");
   problem.column_rows = (fovea_range){0, FOVEA_UNLIMITED};
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "column_sums is not NULL and would not be used");
   problem.column_sums = problem.to_state = 1;

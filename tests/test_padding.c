@@ -59,8 +59,8 @@ static fovea_pattern *window_pattern(int by_row) {
 
 static void test_refused(void **state) {
   (void)state;
-  static const char *const names[DEPENDENT] = {"causal",          "the window", "the window", "chunk_size",
-                                               "a position term", "shaw",       "shaw",       "the pattern"};
+  static const char *const names[DEPENDENT] = {"causal",     "window_left", "window_right", "chunk_size",
+                                               "term_count", "shaw",        "shaw",         "the pattern"};
   static const int32_t packed[BATCH + 1] = {0, 6, 10};
   fovea_pattern *pattern = window_pattern(0);
   for (int kind = 0; kind < DEPENDENT; kind++) {

@@ -80,7 +80,7 @@ static void assert_call_refused(const struct segmented_call *call, fovea_status 
 
 static void test_problems(void **state) {
   (void)state;
-  NOT_ATTENDED(call.problem.segmented = 2, FOVEA_ERROR_SEGMENTS, "segmented is 2");
+  NOT_ATTENDED(call.problem.segmented = 2, FOVEA_ERROR_RULE, "segmented is 2");
   NOT_ATTENDED(call.problem.kv_lens = NULL;
                call.problem.cu_seqlens_kv = cumulative, FOVEA_ERROR_LENGTHS, "cu_seqlens_kv", "must be NULL");
   NOT_ATTENDED(begins[1] = -1, FOVEA_ERROR_LENGTHS, "kv_begins[1] is -1", "0 to 20");

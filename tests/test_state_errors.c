@@ -56,7 +56,7 @@ static void test_runs(void **state) {
   RUN_REFUSED(call.problem.keys_end = CUT - 1, FOVEA_ERROR_RULE, "keys_end", "4095", "4096 to 5000");
   RUN_REFUSED(call.problem.keys_end = KEYS + 1, FOVEA_ERROR_RULE, "keys_end", "5001");
   RUN_REFUSED(call.problem.keys_end = -2, FOVEA_ERROR_RULE, "keys_end", "-2");
-  RUN_REFUSED(call.problem.to_state = 2, FOVEA_ERROR_STATE, "to_state", "2");
+  RUN_REFUSED(call.problem.to_state = 2, FOVEA_ERROR_RULE, "to_state", "2");
   RUN_REFUSED(call.tensors.state = NULL, FOVEA_ERROR_NULL, "state");
   RUN_REFUSED(run_state.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "fovea_state_init()");
   RUN_REFUSED(run_state.struct_size = 8000, FOVEA_ERROR_STRUCT_SIZE, "newer");

@@ -32,7 +32,7 @@ static void run_on(struct trial *trial, const fovea_kernels *kernels) {
   const fovea_tensors tensors = trial_tensors(trial);
   trial_clear(trial);
   fovea_checked checked = {.kernels = kernels};
-  assert_int_equal(fovea_validate_problem(&trial->problem, checked.reaches, &error), FOVEA_OK);
+  assert_int_equal(fovea_validate_problem(&trial->problem, checked.reaches, &checked.features, &error), FOVEA_OK);
   assert_int_equal(fovea_plan_build(&trial->problem, &checked, &plan, &error), FOVEA_OK);
   assert_string_equal(fovea_plan_isa(plan), kernels->name);
   assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_OK);

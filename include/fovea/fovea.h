@@ -59,7 +59,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_HEADS = 13,       /* kv_heads does not divide heads */
   FOVEA_ERROR_STRIDE = 14,      /* a stride overflows, or makes elements of an output share memory */
   FOVEA_ERROR_SCALE = 15,       /* the scale is not finite */
-  FOVEA_ERROR_RULE = 16,        /* a window, chunk or offset is out of range, or an offset is missing */
+  FOVEA_ERROR_RULE = 16,        /* a flag, window, chunk or offset is out of range, or an offset is missing */
   FOVEA_ERROR_LENGTHS = 17,     /* lengths of batch entries go beyond the tensors or decrease */
   FOVEA_ERROR_OVERLAP = 18,     /* an output shares memory with an input or with the other output */
   FOVEA_ERROR_ALIGNMENT = 19,   /* a tensor is not aligned to its element */
@@ -74,7 +74,8 @@ typedef enum fovea_status {
   FOVEA_ERROR_STATE = 28,       /* sizes or keys of a state do not fit the problem or the other states */
   FOVEA_ERROR_UNUSED = 29, /* something is set that would not be used: another setting is missing, or excludes it */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
-  FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
+  FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set, or this build no
+                                    kernels for what is set */
   FOVEA_ERROR_PATTERN = 32,      /* a rule of a pattern is out of range, or a pattern does not fit the problem */
   FOVEA_ERROR_NORMALISER = 33,   /* a divisor_value or sigmoid_bias is out of range */
   FOVEA_ERROR_ACTIVATION = 35,   /* a leaky_slope is out of range */

@@ -32,6 +32,20 @@ double fovea_default_scale(int64_t qk_dim) {
   return scale;
 }
 
+/* What an initialiser sets of each kind of field, src/feature/list.inc. */
+#define DEFAULT_NUMBER(field, unset)         .field = unset,
+#define DEFAULT_REAL(field, unset)           .field = unset,
+#define DEFAULT_POINTER(field, unset)        .field = unset,
+#define DEFAULT_FLAG(field, unset)           .field = 0,
+#define DEFAULT_ENUM(field, unset)           .field = 0,
+#define DEFAULT_RANGE(field, unset)          .field = {0, FOVEA_UNLIMITED},
+#define DEFAULT_STRIDES(field, unset)        .field = FOVEA_UNSET_STRIDES,
+#define DEFAULT_WANTED_STRIDES(field, unset) .field = FOVEA_UNSET_STRIDES,
+#define DEFAULT_MASK_STRIDES(field, unset)                                                                         \
+  .field = {FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS},
+#define DEFAULT_SCALE(field, unset) .field = unset,
+#define DEFAULT_OTHER(field, unset)
+
 void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                               int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   if (struct_size < sizeof *problem) { /* of an earlier version: the first of the fields */
@@ -42,6 +56,8 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
     return;
   }
   *problem = (fovea_problem){
+#define FIELD(NAME, field, kind, unset) DEFAULT_##kind(field, unset)
+#include "../feature/list.inc"
       .struct_size = struct_size,
       .batch = batch,
       .heads = heads,
@@ -50,43 +66,36 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .kv_len = kv_len,
       .qk_dim = qk_dim,
       .v_dim = v_dim,
-      .q_strides = FOVEA_UNSET_STRIDES,
-      .k_strides = FOVEA_UNSET_STRIDES,
-      .v_strides = FOVEA_UNSET_STRIDES,
-      .o_strides = FOVEA_UNSET_STRIDES,
-      .lse_strides = FOVEA_UNSET_STRIDES,
-      .scale = FOVEA_DEFAULT_NUMBER,
-      .window_left = FOVEA_UNLIMITED,
-      .window_right = FOVEA_UNLIMITED,
-      .offset = FOVEA_OFFSET_BOTTOM_RIGHT,
-      .mask_strides = {FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS},
-      .mask_keys = FOVEA_UNLIMITED,
-      .keys_end = FOVEA_UNLIMITED,
-      .score_strides = FOVEA_UNSET_STRIDES,
-      .top_k_strides = FOVEA_UNSET_STRIDES,
-      .score_heads = {0, FOVEA_UNLIMITED},
-      .score_rows = {0, FOVEA_UNLIMITED},
-      .score_keys = {0, FOVEA_UNLIMITED},
-      .column_rows = {0, FOVEA_UNLIMITED},
-      .shaw_heads = 1,
   };
 }
 
-void fovea_resolve_problem(fovea_problem *p) {
+/* What stands for a default that follows from sizes. */
+#define RESOLVE_STRIDES(strides, contiguous) fovea_resolve_strides(&(strides), fovea_contiguous_strides contiguous);
+#define LAST_OF(heads, rows, dim)            (dim)
+#define RESOLVE_WANTED_STRIDES(strides, contiguous)                                                                \
+  if (LAST_OF contiguous != 0) RESOLVE_STRIDES(strides, contiguous)
+#define RESOLVE_MASK_STRIDES(strides, unset) resolve_mask_strides(p, &(strides));
+#define RESOLVE_SCALE(scale, unset)
+#define RESOLVE_NUMBER(number, unset)
+#define RESOLVE_REAL(number, unset)
+#define RESOLVE_POINTER(pointer, unset)
+#define RESOLVE_FLAG(flag, unset)
+#define RESOLVE_ENUM(number, unset)
+#define RESOLVE_RANGE(range, unset)
+#define RESOLVE_OTHER(other, unset)
+
+static void resolve_mask_strides(const fovea_problem *p, fovea_mask_strides *strides) {
   const fovea_strides pairs = fovea_contiguous_strides(p->heads, p->q_len, p->kv_len);
-  fovea_resolve_strides(&p->q_strides, fovea_contiguous_strides(p->heads, p->q_len, p->qk_dim));
-  fovea_resolve_strides(&p->k_strides, fovea_contiguous_strides(p->kv_heads, p->kv_len, p->qk_dim));
-  fovea_resolve_strides(&p->v_strides, fovea_contiguous_strides(p->kv_heads, p->kv_len, p->v_dim));
-  fovea_resolve_strides(&p->o_strides, fovea_contiguous_strides(p->heads, p->q_len, p->v_dim));
-  fovea_resolve_strides(&p->lse_strides, fovea_contiguous_strides(p->heads, p->q_len, 1));
-  fovea_resolve_strides(&p->score_strides, pairs);
-  if (p->top_k != 0)
-    fovea_resolve_strides(&p->top_k_strides, fovea_contiguous_strides(p->heads, p->q_len, p->top_k));
-  fovea_resolve_stride(&p->mask_strides.batch, pairs.batch);
-  fovea_resolve_stride(&p->mask_strides.head, pairs.head);
-  fovea_resolve_stride(&p->mask_strides.row, pairs.row);
-  fovea_resolve_stride(&p->mask_strides.key, 1);
+  fovea_resolve_stride(&strides->batch, pairs.batch);
+  fovea_resolve_stride(&strides->head, pairs.head);
+  fovea_resolve_stride(&strides->row, pairs.row);
+  fovea_resolve_stride(&strides->key, 1);
+}
+
+void fovea_resolve_problem(fovea_problem *p) {
   fovea_resolve_scale(&p->scale, p->qk_dim);
+#define FIELD(NAME, field, kind, unset) RESOLVE_##kind(p->field, unset)
+#include "../feature/list.inc"
 }
 
 fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim) {

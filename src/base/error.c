@@ -21,7 +21,7 @@ const char *fovea_status_text(fovea_status status) {
   case FOVEA_ERROR_SCALE:
     return "the scale is not finite";
   case FOVEA_ERROR_RULE:
-    return "a window, chunk or offset is out of range";
+    return "a flag, window, chunk or offset is out of range";
   case FOVEA_ERROR_LENGTHS:
     return "lengths of batch entries go beyond the tensors or decrease";
   case FOVEA_ERROR_OVERLAP:
@@ -53,7 +53,7 @@ const char *fovea_status_text(fovea_status status) {
   case FOVEA_ERROR_PATTERN:
     return "a rule of a pattern is out of range, or a pattern does not fit the problem";
   case FOVEA_ERROR_ISA_UNUSABLE:
-    return "this build or this CPU does not have that instruction set";
+    return "this build or this CPU does not have that instruction set, or this build no kernels for what is set";
   case FOVEA_ERROR_NORMALISER:
     return "a divisor_value or sigmoid_bias is out of range";
   case FOVEA_ERROR_ACTIVATION:

@@ -1,19 +1,11 @@
 /* Refuses settings that no step would read. The text names the setting, and the field that it needs or that
- * replaces it. If such settings were ignored in silence, the answer would be that of another problem. */
+ * replaces it. If such settings were ignored in silence, the answer would be that of another problem. Fields of
+ * problems and tensors are in src/feature. */
 #ifndef FOVEA_SRC_BASE_UNUSED_H
 #define FOVEA_SRC_BASE_UNUSED_H
 
 #include <fovea/fovea.h>
 
-fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error);
-/* `to_state`: the call writes a state, whatever the problem says. */
-fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors, int to_state,
-                                       fovea_error *error);
-fovea_status fovea_refuse_unused_lse(const fovea_problem *problem, const fovea_tensors *tensors,
-                                     fovea_error *error);
-/* All tensors of a run, LSE and sinks included. */
-fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
-                                         fovea_error *error);
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error);
 fovea_status fovea_refuse_unused_scratch(const fovea_execution *execution, fovea_error *error);
 fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error *error);

@@ -3,19 +3,10 @@
 /* What a pair of a list costs, in pairs of a tile. */
 static const double pair_cost = 12;
 
-/* What the loop over lists does not know. */
-static int knows_lists(const fovea_plan *plan) {
-  const fovea_problem *p = &plan->problem;
-  return !plan->scores && !plan->values && !p->segmented && p->mask_type == FOVEA_MASK_NONE && !p->to_state &&
-         p->score_output == FOVEA_SCORES_NONE && p->term_count == 0 && p->scales == FOVEA_SCALES_NONE &&
-         p->shaw == FOVEA_SHAW_NONE && p->normaliser == FOVEA_NORMALISER_SOFTMAX && !p->max_logits && !p->entropy &&
-         p->top_k == 0 && !p->column_sums;
-}
-
 void fovea_plan_gathering(fovea_plan *plan) {
   const fovea_problem *p = &plan->problem;
   const char *reason = "keys are not gathered: the pattern is not made of lists";
-  const int known = knows_lists(plan);
+  const int known = (plan->features & fovea_features_lacking(FOVEA_WAY_GATHERED)) == 0;
   plan->gathered = 0;
   if (!known) reason = "keys are not gathered: a setting of the problem is not known to the loop over lists";
   for (int64_t b = 0; known && b < p->batch; b++) {

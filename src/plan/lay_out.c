@@ -1,7 +1,6 @@
 #include "lay_out.h"
 
 #include "../base/types.h"
-#include "normaliser.h"
 #include "plan.h"
 
 static uint64_t copied_block(int64_t dim) {
@@ -23,13 +22,6 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_plan *pla
   layout->decode = layout->decode_rows * ((uint64_t)fovea_decode_stride(problem->qk_dim) + FOVEA_BLOCK_KEYS +
                                           2 * (uint64_t)fovea_decode_stride(problem->v_dim));
   if (plan->decoding) layout->decode += 2 * fovea_code_list_floats();
-}
-
-static void lay_out_top_k(fovea_scratch_layout *layout, uint64_t rows, int64_t k) {
-  if (k == 0) return;
-  layout->top_lists =
-      fovea_whole_lines(rows * sizeof(fovea_top_list) / sizeof(float)) + rows * fovea_top_list_floats(k);
-  layout->top_order = fovea_whole_lines(2 * (uint64_t)FOVEA_TOP_SORTED(k));
 }
 
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand_sizes operands, uint64_t tiles) {
@@ -58,25 +50,13 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand
   };
   if (plan->gathered)
     layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(plan->states, problem->v_dim);
-  if (problem->term_count > 0)
-    layout.terms = ((uint64_t)problem->term_count + 1) * fovea_term_floats(kernels) + FOVEA_GRID_FLOATS;
-  if (problem->shaw) layout.shaw = fovea_shaw_block_floats(rows);
-  if (fovea_has_shaw_keys(problem)) layout.shaw_tile = fovea_shaw_tile_floats(problem, rows);
-  if (problem->key_centre) layout.moved = layout.row;
   lay_out_decoding(&layout, plan);
-  lay_out_top_k(&layout, rows, problem->top_k);
-  if (problem->column_sums) {
-    const uint64_t group = (uint64_t)(problem->heads / problem->kv_heads);
-    layout.columns = group * (uint64_t)fovea_column_blocks(problem) * FOVEA_COLUMN_CELL;
-  }
   if (problem->column_sums || problem->top_k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
   layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.key_operands +
                  layout.value_operands + 2 * layout.codes + layout.scores + layout.output + 6 * layout.row +
-                 layout.mask + layout.row_scores + layout.top_order + layout.columns + layout.gather +
-                 layout.terms + layout.shaw + layout.tiles;
-  if (fovea_counts_keys(problem)) layout.seen = fovea_whole_lines(2 * rows); /* of 64 bits */
-  layout.tile = layout.queries + layout.query_operands + layout.pairs + layout.top_lists + layout.seen +
-                layout.shaw_tile + layout.moved + (uint64_t)plan->states * layout.state;
+                 layout.mask + layout.row_scores + layout.gather + plan->own_scratch.block + layout.tiles;
+  layout.tile = layout.queries + layout.query_operands + layout.pairs + plan->own_scratch.tile +
+                (uint64_t)plan->states * layout.state;
   return layout;
 }

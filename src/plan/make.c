@@ -4,8 +4,6 @@
 #include "entries.h"
 #include "gathering.h"
 #include "lay_out.h"
-#include "normaliser.h"
-#include "terms.h"
 #include "tiles.h"
 
 #include "../../arch/float_state.h"
@@ -13,6 +11,10 @@
 #include "../base/error.h"
 #include "../base/memory.h"
 #include "../base/validate.h"
+#include "../feature/all_features.h"
+#include "../feature/normaliser.h"
+#include "../feature/position_terms.h"
+#include "../feature/score_terms.h"
 #include "../system/arithmetic.h"
 #include "../system/dispatch.h"
 #include "../system/platform.h"
@@ -55,16 +57,14 @@ static int shared_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
   return shared > tiles ? (int)shared : tiles;
 }
 
-/* The most tiles of a task. Lists of keys grow with top_k, and numbers of Shaw's keys with their distance: they are
+/* The most tiles of a task. What features keep of a tile may be large, as lists of keys with a large top_k: it is
  * to take no more than some MB. */
-static int most_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
-  enum { MOST_LIST_BYTES = 1 << 22 };
-  const uint64_t rows = (uint64_t)kernels->row_tile;
-  const int tiles = shared_tiles(kernels, p);
-  uint64_t bytes = p->top_k > 0 ? rows * fovea_top_list_floats(p->top_k) * sizeof(float) : 0;
-  if (fovea_has_shaw_keys(p)) bytes += fovea_shaw_tile_floats(p, rows) * sizeof(float);
-  if (bytes * (uint64_t)tiles <= MOST_LIST_BYTES) return tiles;
-  return bytes > MOST_LIST_BYTES ? 1 : (int)(MOST_LIST_BYTES / bytes);
+static int most_tiles(const fovea_plan *plan) {
+  enum { MOST_BYTES = 1 << 22 };
+  const int tiles = shared_tiles(plan->kernels, &plan->problem);
+  const uint64_t bytes = plan->own_scratch.tile * sizeof(float);
+  if (bytes * (uint64_t)tiles <= MOST_BYTES) return tiles;
+  return bytes > MOST_BYTES ? 1 : (int)(MOST_BYTES / bytes);
 }
 
 /* Of the scores' arithmetic for queries and keys, of the values' for values. */
@@ -97,7 +97,7 @@ static void make_tasks(fovea_plan *plan) {
   int64_t tiles = 0;
   for (int64_t b = 0; b < p->batch; b++) tiles += fovea_plan_tiles(plan, &plan->entries[b]);
   fovea_plan_parts(plan, tiles);
-  plan->block_tiles = plan->part_keys > 0 ? 1 : most_tiles(plan->kernels, p);
+  plan->block_tiles = plan->part_keys > 0 ? 1 : most_tiles(plan);
   if (tiles * p->kv_heads <= 1) plan->block_tiles = 1;
   const int cpus = plan->block_tiles > 1 ? fovea_platform_cpus() : 0;
   while (plan->block_tiles > 1 && count_tasks(plan) < (int64_t)cpus * tasks_per_cpu(plan)) plan->block_tiles /= 2;
@@ -146,9 +146,11 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .values = fovea_arithmetic_of(problem->values, kernels, problem->isa != NULL),
       .decoding = decoding_of(problem, kernels),
       .follows_rows = (fovea_process_record()->features & FOVEA_CPU_FOLLOWS_ROWS) != 0,
-      .terms = fovea_make_terms(problem),
+      .features = checked->features,
+      .inputs = fovea_features_with_inputs(checked->features),
+      .terms = fovea_make_terms(problem, checked->features),
       .weighting = fovea_make_weighting(problem),
-      .output_terms = fovea_make_output_terms(problem),
+      .output_terms = fovea_make_output_terms(problem, checked->features),
       .mask_copied =
           patterned || (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
       .paired = !problem->scores && !problem->segmented && kernels->pair_type != FOVEA_F32 &&
@@ -166,11 +168,12 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   plan->problem = *problem; /* within the braces gcc copies it twice */
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   fovea_narrow_reaches(plan);
+  fovea_place_scratch(plan, &plan->own_scratch);
   fovea_plan_gathering(plan);
   make_tasks(plan);
   make_phases(plan);
   fovea_plan_row_numbers(plan);
-  const uint64_t tiles = (uint64_t)most_tiles(kernels, problem);
+  const uint64_t tiles = (uint64_t)most_tiles(plan);
   plan->layout = fovea_lay_out_scratch(plan, operand_sizes(plan, problem), tiles);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */
@@ -198,7 +201,7 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked 
 
 fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error) {
   fovea_float_state caller = fovea_float_begin();
-  fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
+  fovea_status status = fovea_validate_problem(problem, checked->reaches, &checked->features, error);
   fovea_float_end(caller);
   if (status) return status;
   const int alike = problem->q_type == problem->k_type && !problem->segmented && !problem->scores;

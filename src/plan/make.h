@@ -7,6 +7,7 @@
 /* The results of fovea_plan_check() that fovea_plan_fill() needs. */
 typedef struct fovea_checked {
   const fovea_kernels *kernels;
+  uint64_t features; /* that the problem has */
   fovea_reach reaches[FOVEA_SHAPES];
 } fovea_checked;
 

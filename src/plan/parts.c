@@ -1,8 +1,8 @@
 #include "parts.h"
 
 #include "../base/nodes.h"
+#include "../feature/normaliser.h"
 #include "../system/platform.h"
-#include "normaliser.h"
 
 #include <string.h>
 

@@ -5,12 +5,11 @@
 #include "../../arch/kernels.h"
 
 #include "../base/shapes.h"
+#include "../feature/list.h"
+#include "../feature/position_rules.h"
 #include "../pattern/pattern.h"
 #include "entry.h"
-#include "int8_vectors.h"
-#include "position_terms.h"
 #include "scratch_layout.h"
-#include "shaw.h"
 
 #include <fovea/fovea.h>
 
@@ -37,6 +36,8 @@ struct fovea_plan {
   const fovea_decoding *decoding;           /* if few rows of these modes are decoded; else NULL */
   int follows_rows;                         /* FOVEA_CPU_FOLLOWS_ROWS */
   const char *gather_reason, *parts_reason; /* why rows and keys are computed as they are, for callers to read */
+  uint64_t features;                        /* that the problem has, FOVEA_HAS() */
+  uint64_t inputs;                          /* those of them that have inputs of their own, feature.h */
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
   fovea_weighting weighting;
@@ -58,6 +59,7 @@ struct fovea_plan {
   fovea_planned_phase phases[FOVEA_PLAN_PHASES];
   int allocated;                     /* fovea_plan_build() allocated it; else it is in the caller's memory */
   double work;                       /* estimated multiplications and additions */
+  fovea_scratch_places own_scratch;  /* arrays of features in it */
   fovea_scratch_layout layout;       /* of a worker's scratch */
   size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
   size_t parts_scratch;              /* bytes behind the workers' scratch, shared by all workers: states of parts */
@@ -70,11 +72,6 @@ struct fovea_plan {
 /* Whether each task has a part of its tiles' keys only. */
 static inline int fovea_has_parts(const fovea_plan *plan) {
   return plan->part_keys > 0 || plan->problem.to_state;
-}
-
-/* Whether rows have terms of their own: position terms, scales, or Shaw's keys. */
-static inline int fovea_has_tile_terms(const fovea_plan *plan) {
-  return plan->positions.count > 0 || plan->problem.scales || fovea_has_shaw_keys(&plan->problem);
 }
 
 /* Whether wanted scores are computed once more: as an output they have other terms than in the softmax. */
@@ -111,6 +108,7 @@ typedef enum fovea_key_places {
 
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. */
 static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, fovea_key_places places) {
+  if (plan->features & fovea_features_lacking(FOVEA_WAY_DECODED)) return 0;
   if (plan->decoding) return entry->q_len * plan->group <= plan->decoding->rows;
   const fovea_kernels *kernels = plan->kernels;
   if (plan->scores || plan->values) return 0; /* modes have rows in the lanes */

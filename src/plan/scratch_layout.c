@@ -35,6 +35,10 @@ int64_t fovea_column_blocks(const fovea_problem *problem) {
   return group < CELLS ? CELLS / group : 1;
 }
 
+uint64_t fovea_top_rows_floats(const fovea_kernels *kernels) {
+  return fovea_whole_lines((uint64_t)kernels->row_tile * sizeof(fovea_top_list) / sizeof(float));
+}
+
 uint64_t fovea_top_list_floats(int64_t k) {
   return 2 * (uint64_t)FOVEA_TOP_ROOM(k);
 }

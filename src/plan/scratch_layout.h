@@ -4,6 +4,14 @@
 
 #include "../../arch/kernels.h"
 
+#include "../feature/list.h"
+
+/* Where arrays of features begin, by FOVEA_SCRATCH_<NAME>, counted from the first of them. */
+typedef struct fovea_scratch_places {
+  uint64_t in_block[FOVEA_SCRATCH_PLACES], in_tile[FOVEA_SCRATCH_PLACES]; /* that tiles share, and of each tile */
+  uint64_t block, tile;                                                   /* all of them */
+} fovea_scratch_places;
+
 /* Counts of floats, each a multiple of 64 bytes. They have 64 bits, since with the largest dims they do not fit in
  * a size_t of 32 bits. */
 typedef struct fovea_scratch_layout {
@@ -16,16 +24,8 @@ typedef struct fovea_scratch_layout {
   uint64_t codes;               /* rows of one block as codes of int8, likewise, if rows may lie in formats */
   uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
   uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
-  uint64_t terms;               /* numbers of position terms, 0 without these */
   uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */
-  uint64_t top_lists;           /* of a tile: candidates for the largest scores, top_k.h; 0 if none are wanted */
   uint64_t row_scores;          /* of a tile and a block, row by row, for outputs that take a row's keys in turn */
-  uint64_t top_order;           /* numbers to sort */
-  uint64_t columns;             /* cells of a task that sums columns, columns.h */
-  uint64_t shaw_tile;           /* of a tile: what Shaw's keys add, by distances; 0 without these */
-  uint64_t moved;               /* of a tile: what a key_centre takes from scores; 0 without one */
-  uint64_t shaw;                /* sums of weights by distances; 0 without Shaw's keys and values */
-  uint64_t seen;                /* counts of a tile's rows, if the divisor counts keys */
   uint64_t tiles;               /* what a task keeps of its tiles, FOVEA_TILE_FLOATS each */
   uint64_t state;               /* of a tile: maximum, sum, output */
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
@@ -76,6 +76,9 @@ int64_t fovea_column_blocks(const fovea_problem *problem);
 
 /* Floats of a fovea_tile: its rows, what they see, where its arrays lie. They are not on the stack. */
 enum { FOVEA_TILE_FLOATS = 1344 };
+
+/* Floats of the lists of a tile's rows; their candidates follow. */
+uint64_t fovea_top_rows_floats(const fovea_kernels *kernels);
 
 /* The candidates of a row: scores, then keys. */
 uint64_t fovea_top_list_floats(int64_t k);

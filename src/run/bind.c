@@ -1,8 +1,8 @@
 #include "bind.h"
 
 #include "../base/caller.h"
-#include "../base/unused.h"
 #include "../base/validate.h"
+#include "../feature/all_features.h"
 #include "check_run.h"
 #include "columns.h"
 #include "max_logits.h"

@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include "../feature/shaw.h"
 #include "operand_values.h"
 #include "operands.h"
 #include "positions.h"

@@ -3,21 +3,26 @@
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/validate.h"
+#include "../feature/all_features.h"
 #include "../state/validate_state.h"
-#include "check_shaw.h"
-#include "check_terms.h"
-#include "check_vectors.h"
 #include "overlap.h"
 #include "run_segments.h"
 
-/* The numbers of position terms and scales, Shaw's tables and the vectors of int8 mode, if there are any. */
-static fovea_status check_terms(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
-                                fovea_error *error) {
-  fovea_status status =
-      fovea_has_tile_terms(plan) ? fovea_check_term_inputs(plan, tensors, written, error) : FOVEA_OK;
-  if (!status && plan->problem.shaw) status = fovea_check_shaw_inputs(plan, tensors, written, error);
-  return status || !fovea_has_vectors(&plan->problem) ? status
-                                                      : fovea_check_vector_inputs(plan, tensors, written, error);
+/* Checks that the inputs of features share no byte with what is written. */
+static fovea_status check_feature_inputs(const fovea_plan *plan, const fovea_tensors *tensors,
+                                         const fovea_written *written, fovea_error *error) {
+  fovea_input inputs[FOVEA_INPUTS_OF_FEATURE];
+  for (uint64_t rest = plan->inputs; rest;) {
+    const int count = fovea_list_inputs(fovea_next_feature(&rest), plan, tensors, inputs);
+    for (int i = 0; i < count; i++) {
+      const fovea_reach *reach = &inputs[i].reach;
+      const fovea_claim claim = fovea_claim_rows((const char *)inputs[i].pointer + reach->begin, 8, 1, 0, 1, 0,
+                                                 reach->end - reach->begin);
+      const fovea_status status = fovea_check_claim(plan, written, reach->name, &claim, error);
+      if (status) return status;
+    }
+  }
+  return FOVEA_OK;
 }
 
 fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
@@ -35,7 +40,7 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
   if (status) return status;
   const fovea_written written = fovea_written_state(plan, &state);
   status = fovea_check_inputs(plan, tensors, &written, error);
-  return status ? status : check_terms(plan, tensors, &written, error);
+  return status ? status : check_feature_inputs(plan, tensors, &written, error);
 }
 
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
@@ -47,15 +52,13 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
     if (i == FOVEA_SHAPE_SINKS && plan->problem.to_state) continue; /* a state has none */
     status = fovea_validate_pointer(&plan->reaches[i], pointer, error);
   }
-  if (!status) status = fovea_check_term_numbers(plan, tensors, error);
-  if (!status && plan->problem.shaw) status = fovea_check_shaw_tables(plan, tensors, error);
-  if (!status && fovea_has_vectors(&plan->problem)) status = fovea_check_vector_numbers(plan, tensors, error);
+  if (!status) status = fovea_check_inputs_of(plan->inputs, plan, tensors, error);
   if (status || plan->problem.to_state) return status;
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   int outputs = fovea_list_written(plan, tensors, written);
   for (int i = 0; i < outputs && !status; i++) {
     status = fovea_check_inputs(plan, tensors, &written[i], error);
-    if (!status) status = check_terms(plan, tensors, &written[i], error);
+    if (!status) status = check_feature_inputs(plan, tensors, &written[i], error);
     if (!status) status = fovea_check_outputs(plan, tensors, &written[i], written[i].shape, error);
   }
   return status;
@@ -82,7 +85,7 @@ fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_te
                                           const void *memory, size_t size, fovea_error *error) {
   const fovea_written scratch = fovea_written_scratch(memory, size);
   fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
-  if (!status) status = check_terms(plan, tensors, &scratch, error);
+  if (!status) status = check_feature_inputs(plan, tensors, &scratch, error);
   if (!status && plan->problem.to_state) {
     fovea_written state = fovea_written_state(plan, tensors->state);
     status = fovea_check_written_state(plan, &scratch, &state, error);

@@ -1,6 +1,7 @@
 #include "columns.h"
 
 #include "../../arch/float_state.h"
+#include "../feature/shaw.h"
 #include "../plan/row_numbers.h"
 #include "block.h"
 #include "decode.h"
@@ -180,7 +181,9 @@ void fovea_column_task(const void *data, int64_t number, int worker) {
   fovea_decode_state decode;
   fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, found);
   fovea_begin_decode_task(&context, &decode, worker_scratch);
-  column_cells cells = {context.memory.columns, {begin, fovea_least(begin + step, plan->column_keys)}, 0};
+  column_cells cells = {fovea_block_array(&context, FOVEA_SCRATCH_COLUMN_SUMS),
+                        {begin, fovea_least(begin + step, plan->column_keys)},
+                        0};
   memset(cells.memory, 0, (size_t)plan->group * (size_t)plan->column_blocks * FOVEA_COLUMN_CELL * sizeof(float));
   for (const int64_t tiles = fovea_plan_tiles(plan, task.entry); task.first_tile < tiles; task.first_tile++) {
     add_tile(&context, &cells, worker_scratch);

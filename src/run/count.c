@@ -30,11 +30,12 @@ int64_t fovea_pairs_seen(const fovea_task_context *context, const fovea_tile *t,
 
 void fovea_count_seen(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
   const int64_t lanes = context->kernels->lanes;
+  int64_t *counts = fovea_seen_counts(context->plan, t);
   for (int i = 0; i < sight->view.count; i++) {
     const fovea_block_slice *slice = &sight->view.slices[i];
     const int64_t first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes;
     for (int64_t row = first; row < end && row < t->rows.count; row++) {
-      t->memory.seen[row] += keys_seen(context, sight, slice, (int)row);
+      counts[row] += keys_seen(context, sight, slice, (int)row);
     }
   }
 }

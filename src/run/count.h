@@ -12,7 +12,8 @@ void fovea_count_run(const fovea_run *run, fovea_counts *counts);
 int64_t fovea_pairs_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight);
 int64_t fovea_pairs_computed(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight);
 
-/* Adds the keys of the current block that the tile's rows see, whatever their scores are, to t->memory.seen. */
+/* Adds the keys of the current block that the tile's rows see, whatever their scores are, to fovea_seen_counts().
+ */
 void fovea_count_seen(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
 
 #endif

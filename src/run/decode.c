@@ -1,5 +1,6 @@
 #include "decode.h"
 
+#include "../feature/shaw.h"
 #include "decode_codes.h"
 #include "operands.h"
 #include "positions.h"

@@ -1,6 +1,6 @@
 #include "part_states.h"
 
-#include "../plan/normaliser.h"
+#include "../feature/normaliser.h"
 #include "../plan/parts.h"
 #include "top_k.h"
 #include "vectors.h"
@@ -40,10 +40,10 @@ static void copy_state(const fovea_task_context *context, const fovea_tile *t, c
 static void copy_counts(const fovea_task_context *context, fovea_tile *t, float *kept, int keeping) {
   const size_t rows = (size_t)t->view.vectors * (size_t)context->kernels->lanes;
   float *counts = kept + 1 + rows * (2 + (size_t)context->plan->problem.v_dim);
-  int64_t seen[FOVEA_ROW_TILE_LIMIT];
+  int64_t *total = fovea_seen_counts(context->plan, t), seen[FOVEA_ROW_TILE_LIMIT];
   if (!fovea_counts_keys(&context->plan->problem)) return;
-  memcpy(keeping ? (void *)counts : seen, keeping ? (void *)t->memory.seen : counts, rows * sizeof seen[0]);
-  for (size_t i = 0; !keeping && i < rows; i++) t->memory.seen[i] += seen[i];
+  memcpy(keeping ? (void *)counts : seen, keeping ? (void *)total : counts, rows * sizeof seen[0]);
+  for (size_t i = 0; !keeping && i < rows; i++) total[i] += seen[i];
 }
 
 static void push_leaf(const fovea_task_context *context, fovea_tile *t, int64_t leaf) {

@@ -2,7 +2,7 @@
 #ifndef FOVEA_SRC_RUN_POSITION_NUMBERS_H
 #define FOVEA_SRC_RUN_POSITION_NUMBERS_H
 
-#include "../plan/position_terms.h"
+#include "../feature/position_terms.h"
 
 /* Consecutive keys as one row sees them. */
 typedef struct fovea_key_range {

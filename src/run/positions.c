@@ -1,6 +1,7 @@
 #include "positions.h"
 
-#include "../plan/terms.h"
+#include "../feature/score_terms.h"
+#include "../feature/shaw.h"
 #include "position_numbers.h"
 #include "row_scales.h"
 #include "shaw_keys.h"
@@ -34,7 +35,7 @@ static int heads_are_alike(const fovea_position_term *term) {
 
 /* Scratch for the numbers of a term; behind the terms', for what is hidden. */
 static float *floats_of(const fovea_task_context *context, int term) {
-  return context->memory.terms + (uint64_t)term * fovea_term_floats(context->kernels);
+  return fovea_block_array(context, FOVEA_SCRATCH_TERMS) + (uint64_t)term * fovea_term_floats(context->kernels);
 }
 
 /* Each of the functions below places a term's numbers, and returns 1 if one of them may be -Inf. */
@@ -140,7 +141,7 @@ static int read_slopes(const fovea_task_context *context, const fovea_tile *t, i
 void fovea_read_positions(const fovea_task_context *context, const fovea_tile *t, fovea_interval keys,
                           fovea_position_block *block) {
   const fovea_positions *positions = &context->plan->positions;
-  block->present = fovea_has_tile_terms(context->plan);
+  block->present = fovea_rows_have_terms(&context->plan->problem, context->plan->features);
   block->hides = 0;
   if (!block->present) return;
   block->keys = keys;

@@ -1,6 +1,6 @@
 #include "results.h"
 
-#include "../plan/normaliser.h"
+#include "../feature/normaliser.h"
 #include "../state/row_states.h"
 #include "block.h"
 #include "columns.h"
@@ -39,7 +39,7 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
   };
   if (problem->normaliser) {
     /* Rows of which keys are counted are not gathered. */
-    fovea_find_divisors(problem, state->row_sum, t->memory.seen, rows, divisors);
+    fovea_find_divisors(problem, state->row_sum, fovea_seen_counts(context->plan, t), rows, divisors);
     fovea_clear_undivided(context->kernels, state, row_stride, problem->v_dim, rows, divisors);
     args.divisors = divisors;
     args.weighting = &plan->weighting;

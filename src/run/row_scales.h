@@ -2,7 +2,7 @@
 #ifndef FOVEA_SRC_RUN_ROW_SCALES_H
 #define FOVEA_SRC_RUN_ROW_SCALES_H
 
-#include "../plan/terms.h"
+#include "../feature/score_terms.h"
 #include "task.h"
 
 /* As a softcap wants it (`capped`), in natural units, or in units of log2. */

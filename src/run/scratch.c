@@ -20,12 +20,9 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.spread = memory.new_part + layout->row;
   memory.mask = (char *)(memory.spread + layout->row);
   memory.row_scores = memory.spread + layout->row + layout->mask;
-  memory.top_order = (uint64_t *)(void *)(memory.row_scores + layout->row_scores);
-  memory.columns = memory.row_scores + layout->row_scores + layout->top_order;
-  memory.gather = memory.columns + layout->columns;
-  memory.terms = memory.gather + layout->gather;
-  memory.shaw = memory.terms + layout->terms;
-  memory.tiles = (struct fovea_tile *)(void *)(memory.shaw + layout->shaw);
+  memory.gather = memory.row_scores + layout->row_scores;
+  memory.own = memory.gather + layout->gather;
+  memory.tiles = (struct fovea_tile *)(void *)(memory.own + plan->own_scratch.block);
   return memory;
 }
 
@@ -49,14 +46,8 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   memory->queries = next;
   memory->query_operands = next + layout->queries;
   memory->pairs = memory->query_operands + layout->query_operands;
-  memory->top_lists = (fovea_top_list *)(void *)(memory->pairs + layout->pairs);
-  next = memory->pairs + layout->pairs + layout->top_lists;
-  memory->seen = (int64_t *)(void *)next;
-  next += layout->seen;
-  memory->shaw = next;
-  next += layout->shaw_tile;
-  memory->moved = next;
-  next += layout->moved;
+  memory->own = memory->pairs + layout->pairs;
+  next = memory->own + plan->own_scratch.tile;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
     fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;

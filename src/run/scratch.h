@@ -7,13 +7,10 @@
 
 /* The arrays of one row tile that live as long as its task. */
 typedef struct fovea_tile_memory {
-  float *queries;            /* [qk_dim][row] */
-  float *query_operands;     /* of the scores' arithmetic, if it is not exact mode's */
-  float *pairs;              /* [(qk_dim + 1) / 2][row], if the plan is paired */
-  fovea_top_list *top_lists; /* [row], and behind them the candidates; if a top_k is wanted */
-  float *shaw;               /* what Shaw's keys add to the rows' products, shaw_keys.h */
-  float *moved;              /* [row], what a key_centre takes from scores, vectors.h; if there is one */
-  int64_t *seen;             /* [row], keys that rows have seen so far, if the divisor counts them */
+  float *queries;        /* [qk_dim][row] */
+  float *query_operands; /* of the scores' arithmetic, if it is not exact mode's */
+  float *pairs;          /* [(qk_dim + 1) / 2][row], if the plan is paired */
+  float *own;            /* arrays of features, fovea_tile_array() */
   fovea_span_tree tree;
 } fovea_tile_memory;
 
@@ -32,14 +29,11 @@ typedef struct fovea_block_memory {
   float *block_sum;
   float *old_part;
   float *new_part;
-  float *spread;       /* of a part's state, if the entropy is wanted */
-  char *mask;          /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
-  float *row_scores;   /* [row][FOVEA_BLOCK_KEYS], if a top_k or column sums are wanted */
-  uint64_t *top_order; /* FOVEA_TOP_SORTED(top_k) numbers */
-  float *columns;      /* cells of FOVEA_COLUMN_CELL floats */
-  float *shaw;         /* FOVEA_SHAW_ARRAYS arrays of fovea_shaw_floats(), if there are Shaw's keys or values */
-  float *gather;       /* outputs of rows that are gathered, fovea_gather_stride() apart */
-  float *terms; /* fovea_term_floats() for each position term, as many for what they hide, then FOVEA_GRID_FLOATS */
+  float *spread;     /* of a part's state, if the entropy is wanted */
+  char *mask;        /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
+  float *row_scores; /* [row][FOVEA_BLOCK_KEYS], if a top_k or column sums are wanted */
+  float *gather;     /* outputs of rows that are gathered, fovea_gather_stride() apart */
+  float *own;        /* arrays of features, fovea_block_array() */
 } fovea_block_memory;
 
 /* The arrays of a tile that is decoded, each [row][...]. Rows are a multiple of 16 floats apart. */

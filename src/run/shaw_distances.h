@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_RUN_SHAW_DISTANCES_H
 #define FOVEA_SRC_RUN_SHAW_DISTANCES_H
 
+#include "../feature/shaw.h"
 #include "task.h"
 
 /* Farther than any shaw_distance: where own keys are beyond it, how far does not matter. */
@@ -62,8 +63,14 @@ enum {
   FOVEA_SHAW_NUMBERS = FOVEA_SHAW_SUMS_OF_HEAD /* in decoding: what is added to products */
 };
 
+/* What keys add to the products of a tile's rows, by distances, shaw_keys.h. */
+static inline float *fovea_shaw_products(const fovea_task_context *context, const fovea_tile *t) {
+  return fovea_tile_array(context->plan, t, FOVEA_SCRATCH_SHAW);
+}
+
 static inline float *fovea_shaw_array(const fovea_task_context *context, int array) {
-  return context->memory.shaw + (uint64_t)array * fovea_shaw_floats((uint64_t)context->kernels->row_tile);
+  return fovea_block_array(context, FOVEA_SCRATCH_SHAW) +
+         (uint64_t)array * fovea_shaw_floats((uint64_t)context->kernels->row_tile);
 }
 
 #endif

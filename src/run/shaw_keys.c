@@ -17,7 +17,7 @@ static void spread_products(const fovea_task_context *context, const fovea_tile 
     lanes[count++] = lane;
   }
   for (int64_t place = places.begin; place < places.end; place++) {
-    float *to = t->memory.shaw + place * step;
+    float *to = fovea_shaw_products(context, t) + place * step;
     for (int i = 0; i < count; i++) {
       const int64_t distance = fovea_clip(place - shift[i], -k, k);
       if (distance >= distances.begin && distance < distances.end)
@@ -90,7 +90,7 @@ static void multiply_decoded(const fovea_task_context *context, const fovea_tile
   };
   context->kernels->decode_score(&args);
   for (int r = 0; r < count; r++) {
-    float *to = t->memory.shaw + (row + r) * width + problem->shaw_distance + distances.begin;
+    float *to = fovea_shaw_products(context, t) + (row + r) * width + problem->shaw_distance + distances.begin;
     for (int i = 0; i < wanted; i++) to[i] = memory->scores[r * FOVEA_BLOCK_KEYS + i];
   }
 }
@@ -125,7 +125,7 @@ static void place_decoded(const fovea_task_context *context, const fovea_tile *t
                           float *numbers) {
   const int64_t k = context->plan->problem.shaw_distance;
   for (int row = 0; row < t->rows.count; row++, numbers += FOVEA_BLOCK_KEYS) {
-    const float *products = t->memory.shaw + row * (2 * k + 1);
+    const float *products = fovea_shaw_products(context, t) + row * (2 * k + 1);
     const int64_t first =
         fovea_own_of(context, t, row) - context->walk.block - k; /* the key at the lowest distance */
     const int64_t begin = fovea_most(keys.begin, t->view.any.begin - context->walk.block),
@@ -150,7 +150,7 @@ void fovea_place_shaw_keys(const fovea_task_context *context, const fovea_tile *
     place_decoded(context, t, keys, fovea_shaw_array(context, FOVEA_SHAW_NUMBERS));
     return;
   }
-  numbers->numbers = t->memory.shaw;
+  numbers->numbers = fovea_shaw_products(context, t);
   numbers->step = context->kernels->row_tile;
   numbers->first = (int)fovea_clip(context->walk.block - own + k, -FOVEA_SHAW_FAR, FOVEA_SHAW_FAR);
   numbers->last = (int)(2 * k + fovea_own_of(context, t, t->rows.count - 1) - own);

@@ -109,6 +109,20 @@ typedef struct fovea_task_context {
   fovea_decode_state *decode; /* of tasks that may decode or gather rows; else NULL */
 } fovea_task_context;
 
+/* The arrays that a feature has in scratch, FOVEA_SCRATCH_<NAME>: one that the tiles of a task use in turn, and one
+ * of a tile. */
+static inline float *fovea_block_array(const fovea_task_context *context, int place) {
+  return context->memory.own + context->plan->own_scratch.in_block[place];
+}
+static inline float *fovea_tile_array(const fovea_plan *plan, const fovea_tile *t, int place) {
+  return t->memory.own + plan->own_scratch.in_tile[place];
+}
+
+/* The keys that each row of a tile has seen so far, if the divisor counts them. */
+static inline int64_t *fovea_seen_counts(const fovea_plan *plan, const fovea_tile *t) {
+  return (int64_t *)(void *)fovea_tile_array(plan, t, FOVEA_SCRATCH_NORMALISER);
+}
+
 /* The first element of a row. Packed tensors have no batch axis. */
 static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head,
                                           int64_t row) {

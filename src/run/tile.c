@@ -1,7 +1,8 @@
 #include "tile.h"
 
 #include "../../arch/float_state.h"
-#include "../plan/normaliser.h"
+#include "../feature/normaliser.h"
+#include "../feature/shaw.h"
 #include "block.h"
 #include "count.h"
 #include "decode.h"

@@ -5,13 +5,18 @@
 
 #include <string.h>
 
+/* The lists of a tile's rows; their candidates follow. */
+static fovea_top_list *lists_of(const fovea_task_context *context, const fovea_tile *t) {
+  return (fovea_top_list *)(void *)fovea_tile_array(context->plan, t, FOVEA_SCRATCH_TOP_K);
+}
+
 void fovea_begin_top_k(const fovea_task_context *context, fovea_tile *t) {
   if (!fovea_lists_keys(context)) return;
   const uint64_t room = (uint64_t)FOVEA_TOP_ROOM(context->plan->problem.top_k);
-  const uint64_t rows = (uint64_t)context->kernels->row_tile;
-  float *next = (float *)(void *)t->memory.top_lists + context->plan->layout.top_lists - rows * 2 * room;
+  fovea_top_list *lists = lists_of(context, t);
+  float *next = (float *)(void *)lists + fovea_top_rows_floats(context->kernels);
   for (int i = 0; i < t->rows.count; i++, next += 2 * room) {
-    t->memory.top_lists[i] = (fovea_top_list){next, (int32_t *)(void *)(next + room), 0, -__builtin_inff()};
+    lists[i] = (fovea_top_list){next, (int32_t *)(void *)(next + room), 0, -__builtin_inff()};
   }
 }
 
@@ -22,7 +27,7 @@ static void add(const fovea_task_context *context, fovea_tile *t, const float *s
       .row_count = t->rows.count,
       .key_count = count,
       .first = (int32_t)first,
-      .lists = t->memory.top_lists,
+      .lists = lists_of(context, t),
       .k = (int)context->plan->problem.top_k,
   };
   context->kernels->top_filter(&args);
@@ -42,7 +47,7 @@ void fovea_keep_part_top_k(const fovea_task_context *context, fovea_tile *t, flo
   const int k = (int)context->plan->problem.top_k;
   if (!fovea_lists_keys(context)) return;
   for (int i = 0; i < t->rows.count; i++, kept += fovea_part_top_floats(context->plan)) {
-    fovea_top_list *list = &t->memory.top_lists[i];
+    fovea_top_list *list = &lists_of(context, t)[i];
     context->kernels->top_select(list, k);
     const int32_t count = list->count;
     memcpy(kept, &count, sizeof count);
@@ -71,7 +76,7 @@ static void add_candidates(const fovea_task_context *context, fovea_top_list *li
 void fovea_merge_part_top_k(const fovea_task_context *context, fovea_tile *t, const float *kept) {
   if (!fovea_lists_keys(context)) return;
   for (int i = 0; i < t->rows.count; i++, kept += fovea_part_top_floats(context->plan)) {
-    add_candidates(context, &t->memory.top_lists[i], kept);
+    add_candidates(context, &lists_of(context, t)[i], kept);
   }
 }
 
@@ -82,9 +87,9 @@ void fovea_write_top_k(const fovea_task_context *context, fovea_tile *t) {
   for (int i = 0; i < t->rows.count; i++) {
     const int64_t row = fovea_place_offset(context, strides, t->places[i]);
     const fovea_top_finish_args args = {
-        .list = &t->memory.top_lists[i],
+        .list = &lists_of(context, t)[i],
         .k = (int)context->plan->problem.top_k,
-        .order = context->memory.top_order,
+        .order = (uint64_t *)(void *)fovea_block_array(context, FOVEA_SCRATCH_TOP_K),
         .keys = tensors->top_keys + row,
         .scores = tensors->top_scores ? tensors->top_scores + row : NULL,
     };

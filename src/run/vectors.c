@@ -19,6 +19,11 @@ static const float *key_scale(const fovea_task_context *context) {
   return vector_of(context, context->tensors->key_scale, p->key_scale, p->qk_dim);
 }
 
+/* [row], what a key_centre takes from the scores of a tile's rows. */
+static float *moved_of(const fovea_task_context *context, const fovea_tile *t) {
+  return fovea_tile_array(context->plan, t, FOVEA_SCRATCH_VECTORS);
+}
+
 /* Four at a time: that is how gcc makes vectors of a loop at -O2. */
 enum { TOGETHER = 4 };
 
@@ -74,7 +79,8 @@ void fovea_place_vectors(const fovea_task_context *context, fovea_tile *t) {
       .vectors = {0, t->view.vectors},
   };
   context->kernels->score(&args);
-  for (int i = 0; i < t->rows.count; i++) t->memory.moved[i] = products[i] * factor_of(context, t, i);
+  float *moved = moved_of(context, t);
+  for (int i = 0; i < t->rows.count; i++) moved[i] = products[i] * factor_of(context, t, i);
 }
 
 void fovea_read_vectors(const fovea_task_context *context, fovea_tile *t) {
@@ -98,8 +104,9 @@ void fovea_place_decoded_vectors(const fovea_task_context *context, fovea_tile *
  * maximum -Inf. */
 static void move_maxima(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
   const int row_tile = context->kernels->row_tile;
+  const float *moved = moved_of(context, t);
   for (int i = 0; i < t->rows.count; i++) {
-    const float old = state->row_max[i], m = old + t->memory.moved[i];
+    const float old = state->row_max[i], m = old + moved[i];
     if (old == -__builtin_inff()) continue;
     if (__builtin_isfinite(m)) {
       state->row_max[i] = m;

@@ -5,19 +5,22 @@
 #ifndef FOVEA_SRC_RUN_VECTORS_H
 #define FOVEA_SRC_RUN_VECTORS_H
 
+#include "../feature/int8_vectors.h"
 #include "rows.h"
 
 /* The vector of the task's kv head. NULL: there is none. */
 const float *fovea_key_centre(const fovea_task_context *context);
 
-/* Multiplies the tile's loaded queries by key_scale, and sets t->memory.moved. Nothing, if the problem has neither.
+/* Multiplies the tile's loaded queries by key_scale, and sets what key_centre takes from its scores. Nothing, if
+ * the problem has neither.
  */
 void fovea_place_vectors(const fovea_task_context *context, fovea_tile *t);
 
 /* The same for a tile that is decoded, whose queries lie row by row. */
 void fovea_place_decoded_vectors(const fovea_task_context *context, fovea_tile *t);
 
-/* Sets t->memory.moved of a tile that sees keys and whose queries are not loaded. Uses their place. */
+/* Sets what key_centre takes from scores of a tile that sees keys and whose queries are not loaded. Uses their
+ * place. */
 void fovea_read_vectors(const fovea_task_context *context, fovea_tile *t);
 
 /* As fovea_widen_block_rows(), of the current block, and less a centre; NULL: nothing is subtracted. */

@@ -1,6 +1,6 @@
 #include "walk.h"
 
-#include "../plan/normaliser.h"
+#include "../feature/normaliser.h"
 #include "../plan/parts.h"
 #include "scores.h"
 #include "top_k.h"
@@ -89,7 +89,7 @@ fovea_tile *fovea_begin_tile(const fovea_task_context *context, int number, void
     t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
   t->kept = t->view.any.begin;
   if (fovea_counts_keys(&plan->problem))
-    memset(t->memory.seen, 0, (size_t)plan->kernels->row_tile * sizeof t->memory.seen[0]);
+    memset(fovea_seen_counts(plan, t), 0, (size_t)plan->kernels->row_tile * sizeof(int64_t));
   t->block = fovea_next_block(&t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
   t->scored = fovea_tile_is_scored(context, t);

@@ -4,7 +4,7 @@
 #include "../base/caller.h"
 #include "../base/row_tasks.h"
 #include "../base/types.h"
-#include "../plan/normaliser.h"
+#include "../feature/normaliser.h"
 #include "../system/dispatch.h"
 #include "../system/schedule.h"
 #include "fold.h"

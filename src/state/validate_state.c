@@ -1,8 +1,8 @@
 #include "validate_state.h"
 #include "../base/caller.h"
 #include "../base/error.h"
-#include "../base/unused.h"
 #include "../base/validate.h"
+#include "../feature/refuse.h"
 #include "../plan/check_problem.h"
 
 #include <stddef.h>
@@ -150,36 +150,37 @@ static fovea_status check_normaliser(const fovea_problem *problem, int to_state,
   return FOVEA_OK;
 }
 
+/* Refuses outputs that a state has no room for. */
+static fovea_status refuse_results(const fovea_problem *problem, const fovea_tensors *tensors, fovea_error *error) {
+  const uint64_t unknown = fovea_features_of(problem) & fovea_features_lacking(FOVEA_WAY_STATE);
+  if (unknown) return fovea_refuse_field(problem, __builtin_ctzll(unknown), 1, "a state has no room for it", error);
+  return fovea_refuse_tensors(problem, tensors, fovea_features_with(FOVEA_TRAIT_RESULT) & ~FOVEA_HAS(STATE), error);
+}
+
+/* Refuses an LSE that the normaliser does not have, and sinks that the call does not use. */
+static fovea_status refuse_unused(const fovea_problem *outputs, const fovea_tensors *tensors, int to_state,
+                                  fovea_error *error) {
+  fovea_problem of_call = *outputs;
+  const fovea_status status = fovea_refuse_tensors(outputs, tensors, FOVEA_HAS(LSE), error);
+  of_call.to_state = to_state;
+  return status ? status : fovea_refuse_tensors(&of_call, tensors, FOVEA_HAS(SINK), error);
+}
+
 fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tensors *given_tensors, int to_state,
                                     fovea_problem *problem, fovea_tensors *tensors, fovea_state *state,
                                     fovea_error *error) {
   fovea_reach reaches[FOVEA_SHAPES], state_reach;
+  uint64_t features;
   fovea_status status = fovea_read_problem(given, problem, error);
   if (!status) status = fovea_read_tensors(given_tensors, tensors, error);
   if (!status) status = fovea_read_state("state", tensors->state, state, error);
   if (status) return status;
-  if (problem->score_output != FOVEA_SCORES_NONE || tensors->scores) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "score_output or scores is set and would not be used: a state keeps no scores");
-  }
-  if (problem->max_logits || tensors->max_logits) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "max_logits is set and would not be used: a state keeps none");
-  }
-  if (problem->column_sums || tensors->column_sums) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "column_sums is set and would not be used: a state keeps none");
-  }
-  if (problem->entropy || tensors->entropy) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "entropy is set and would not be used: a state keeps none");
-  }
-  if (problem->top_k || tensors->top_keys || tensors->top_scores) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "top_k, top_keys or top_scores is set and would not be used: a state keeps none");
-  }
+  status = refuse_results(problem, tensors, error);
+  if (status) return status;
   const fovea_problem outputs = outputs_alone(problem);
-  status = fovea_validate_problem(&outputs, reaches, error);
+  status = fovea_validate_problem(&outputs, reaches, &features, error);
   if (!status) status = check_normaliser(problem, to_state, error);
-  if (!status) status = fovea_refuse_unused_lse(problem, tensors, error);
-  if (!status) status = fovea_refuse_unused_sinks(problem, tensors, to_state, error);
+  if (!status) status = refuse_unused(&outputs, tensors, to_state, error);
   if (!status) status = fovea_check_state_of_problem(problem, state, error);
   if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);
   if (!status && to_state && !tensors->lse && state_reach.begin != state_reach.end)

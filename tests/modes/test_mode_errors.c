@@ -50,8 +50,8 @@ static void test_enumerators(void **state) {
   } while (0)
 #define UNKNOWN(change, ...)                                                                                       \
   do {                                                                                                             \
-    UNKNOWN_TO(FOVEA_MODE_BF16, "bf16", change, __VA_ARGS__);                                                      \
-    UNKNOWN_TO(FOVEA_MODE_INT8, "int8", change, __VA_ARGS__);                                                      \
+    UNKNOWN_TO(FOVEA_MODE_BF16, "FOVEA_MODE_BF16", change, __VA_ARGS__);                                           \
+    UNKNOWN_TO(FOVEA_MODE_INT8, "FOVEA_MODE_INT8", change, __VA_ARGS__);                                           \
   } while (0)
 
 static void test_unknown(void **state) {

@@ -1,6 +1,6 @@
 /* Shaw's relative position representations: checked, and the scratch that they take. */
-#ifndef FOVEA_SRC_PLAN_SHAW_H
-#define FOVEA_SRC_PLAN_SHAW_H
+#ifndef FOVEA_SRC_FEATURE_SHAW_H
+#define FOVEA_SRC_FEATURE_SHAW_H
 
 #include "../../arch/kernels.h"
 
@@ -16,9 +16,6 @@ static inline int fovea_has_shaw_values(const fovea_problem *problem) {
 static inline int64_t fovea_shaw_vectors(const fovea_problem *problem) {
   return 2 * problem->shaw_distance + 1;
 }
-
-/* All other fields of the problem must have been checked. */
-fovea_status fovea_check_shaw(const fovea_problem *problem, fovea_error *error);
 
 /* Floats for what the keys of a table add to the products of a tile of `rows` rows. */
 static inline uint64_t fovea_shaw_tile_floats(const fovea_problem *problem, uint64_t rows) {

@@ -2,6 +2,8 @@
 
 #include "../base/error.h"
 #include "../base/validate.h"
+#include "../plan/plan.h"
+#include "feature.h"
 
 /* The numbers of a table: none is further than 2^57 bytes from the first. */
 static fovea_status check_table(const fovea_problem *p, const char *name, int64_t dim, fovea_error *error) {
@@ -16,7 +18,6 @@ static fovea_status check_table(const fovea_problem *p, const char *name, int64_
 
 fovea_status fovea_check_shaw(const fovea_problem *p, fovea_error *error) {
   const fovea_bounded distance = {"shaw_distance", p->shaw_distance, 1, FOVEA_SHAW_DISTANCE_LIMIT};
-  if (!p->shaw) return FOVEA_OK;
   fovea_status status = fovea_validate_bounds(NULL, &distance, 1, FOVEA_ERROR_SIZE, error);
   if (status) return status;
   if (p->shaw_heads != 1 && p->shaw_heads != p->heads) {
@@ -26,4 +27,24 @@ fovea_status fovea_check_shaw(const fovea_problem *p, fovea_error *error) {
   if (fovea_has_shaw_keys(p)) status = check_table(p, "shaw_keys", p->qk_dim, error);
   if (!status && fovea_has_shaw_values(p)) status = check_table(p, "shaw_values", p->v_dim, error);
   return status;
+}
+
+int fovea_list_shaw(const fovea_plan *plan, const fovea_tensors *tensors, fovea_input *inputs) {
+  const fovea_problem *p = &plan->problem;
+  const int64_t vectors = p->shaw_heads * fovea_shaw_vectors(p);
+  int count = 0;
+  if (fovea_has_shaw_keys(p))
+    inputs[count++] =
+        fovea_input_of("shaw_keys", tensors->shaw_keys, vectors * p->qk_dim, sizeof(float), _Alignof(float));
+  if (fovea_has_shaw_values(p))
+    inputs[count++] =
+        fovea_input_of("shaw_values", tensors->shaw_values, vectors * p->v_dim, sizeof(float), _Alignof(float));
+  return count;
+}
+
+fovea_scratch_floats fovea_shaw_scratch(const fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  const uint64_t rows = (uint64_t)plan->kernels->row_tile;
+  return (fovea_scratch_floats){.block = fovea_shaw_block_floats(rows),
+                                .tile = fovea_has_shaw_keys(p) ? fovea_shaw_tile_floats(p, rows) : 0};
 }

@@ -1,8 +1,8 @@
-#include "terms.h"
+#include "score_terms.h"
 
 #include "../base/error.h"
 #include "../base/resolve.h"
-#include "../base/validate.h"
+#include "feature.h"
 #include "shaw.h"
 
 static const double largest = 0x1.fffffep+127;
@@ -13,7 +13,7 @@ static const char *advice_of(double scale) {
   return is_multiple ? ". The default is no number to compute with: call fovea_problem_resolve() first" : "";
 }
 
-static fovea_status check_scale(const fovea_problem *p, fovea_error *error) {
+fovea_status fovea_check_scale(const fovea_problem *p, fovea_error *error) {
   if (p->scale - p->scale != 0) {
     return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite%s", p->scale, advice_of(p->scale));
   }
@@ -38,7 +38,7 @@ fovea_status fovea_check_scale_product(const fovea_problem *p, const char *name,
                     name, scale);
 }
 
-static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
+fovea_status fovea_check_softcap(const fovea_problem *p, fovea_error *error) {
   if (!(p->softcap >= 0) || p->softcap * FOVEA_LOG2E > largest) {
     return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; it must be positive and finite, or 0 for none",
                       p->softcap);
@@ -51,10 +51,7 @@ static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
   return FOVEA_OK;
 }
 
-static fovea_status check_activation(const fovea_problem *p, fovea_error *error) {
-  const fovea_bounded kind = {"score_activation", (int)p->score_activation, 0, FOVEA_SCORE_ACTIVATION_LEAKY_RELU};
-  const fovea_status status = fovea_validate_bounds(NULL, &kind, 1, FOVEA_ERROR_TYPE, error);
-  if (status || p->score_activation == FOVEA_SCORE_ACTIVATION_NONE) return status;
+fovea_status fovea_check_activation(const fovea_problem *p, fovea_error *error) {
   if (fovea_has_shaw_keys(p)) {
     return fovea_fail(error, FOVEA_ERROR_ACTIVATION,
                       "score_activation is LEAKY_RELU, but shaw has keys; they have no activation");
@@ -64,17 +61,6 @@ static fovea_status check_activation(const fovea_problem *p, fovea_error *error)
                     p->leaky_slope);
 }
 
-fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error) {
-  fovea_status status = check_scale(problem, error);
-  if (!status) status = check_activation(problem, error);
-  return status ? status : check_softcap(problem, error);
-}
-
-/* Whether rows have terms of their own. */
-static int has_tile_terms(const fovea_problem *problem) {
-  return problem->term_count > 0 || problem->scales || fovea_has_shaw_keys(problem);
-}
-
 float fovea_scale_constant(const fovea_problem *problem, int capped, int natural, double scale) {
   if (capped) return (float)(scale / problem->softcap);
   return (float)(natural ? scale : scale * FOVEA_LOG2E);
@@ -82,14 +68,15 @@ float fovea_scale_constant(const fovea_problem *problem, int capped, int natural
 
 /* In natural units, as scores as an output and normalisers other than the softmax have them, or in units of log2.
  */
-static fovea_score_terms terms_of(const fovea_problem *problem, int active, int capped, int natural, int biased) {
+static fovea_score_terms terms_of(const fovea_problem *problem, uint64_t features, int active, int capped,
+                                  int natural, int biased) {
   const double unit = natural ? 1 : FOVEA_LOG2E;
   const int leaky = active && problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
   const int later = problem->scales || fovea_has_shaw_keys(problem); /* scales come with the tile's own terms */
   const float c = later ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale);
   return (fovea_score_terms){
       .c = leaky ? 1 : c,
-      .adjusted = leaky || capped || has_tile_terms(problem),
+      .adjusted = leaky || capped || fovea_rows_have_terms(problem, features),
       .capped = capped,
       .cap = (float)(problem->softcap * unit),
       .unit = biased ? (float)unit : 0,
@@ -99,11 +86,12 @@ static fovea_score_terms terms_of(const fovea_problem *problem, int active, int 
   };
 }
 
-fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
-  return terms_of(problem, 1, problem->softcap > 0, problem->normaliser != FOVEA_NORMALISER_SOFTMAX, 1);
+fovea_score_terms fovea_make_terms(const fovea_problem *problem, uint64_t features) {
+  return terms_of(problem, features, 1, problem->softcap > 0, problem->normaliser != FOVEA_NORMALISER_SOFTMAX, 1);
 }
 
-fovea_score_terms fovea_make_output_terms(const fovea_problem *problem) {
+fovea_score_terms fovea_make_output_terms(const fovea_problem *problem, uint64_t features) {
   const int after = problem->score_output >= FOVEA_SCORES_CAPPED;
-  return terms_of(problem, after, after && problem->softcap > 0, 1, problem->score_output == FOVEA_SCORES_BIASED);
+  return terms_of(problem, features, after, after && problem->softcap > 0, 1,
+                  problem->score_output == FOVEA_SCORES_BIASED);
 }

@@ -1,33 +1,13 @@
 /* Position terms of a problem: checked, and copied into the plan. */
-#ifndef FOVEA_SRC_PLAN_POSITION_TERMS_H
-#define FOVEA_SRC_PLAN_POSITION_TERMS_H
+#ifndef FOVEA_SRC_FEATURE_POSITION_TERMS_H
+#define FOVEA_SRC_FEATURE_POSITION_TERMS_H
 
 #include "../base/buckets.h"
 #include "../base/shapes.h"
-
-/* The most borders of buckets that a plan has room for. */
-enum { FOVEA_BORDERS_LIMIT = 128 };
-
-/* A term with what is found out once for it. */
-typedef struct fovea_position_rule {
-  fovea_position_term term;
-  int64_t cells;    /* GRID: how many there are */
-  int direction;    /* T5: buckets of a direction, those of them with one distance, and borders of the others: */
-  int exact, wide;  /* the first distance of each */
-  int first_border; /* in the plan's borders */
-} fovea_position_rule;
-
-typedef struct fovea_positions {
-  int count;
-  fovea_position_rule rules[FOVEA_POSITION_TERMS_LIMIT];
-  int32_t borders[FOVEA_BORDERS_LIMIT];
-} fovea_positions;
+#include "position_rules.h"
 
 /* The term at `index`, with the fields that the caller's struct does not have set to 0. */
 fovea_position_term fovea_position_term_at(const fovea_problem *problem, int64_t index);
-
-/* Checks the terms and their strides. All other fields of the problem must have been checked. */
-fovea_status fovea_check_positions(const fovea_problem *problem, fovea_error *error);
 
 /* Copies the terms of a checked problem. */
 void fovea_make_positions(const fovea_problem *problem, fovea_positions *positions);

@@ -1,8 +1,8 @@
-#include "check.h"
-
-#include "../base/error.h"
+/* Patterns fit the heads, and hold every row and key of their entries. */
 #include "../pattern/pattern.h"
-#include "entries.h"
+#include "../base/error.h"
+#include "../plan/entries.h"
+#include "feature.h"
 
 static fovea_status check_heads(const fovea_problem *p, const fovea_pattern *pattern, fovea_error *error) {
   if (pattern->heads == 1 || pattern->heads == p->kv_heads || pattern->heads == p->heads) return FOVEA_OK;
@@ -26,8 +26,9 @@ static fovea_status check_entry(const fovea_pattern *pattern, const fovea_entry 
   return FOVEA_OK;
 }
 
-fovea_status fovea_check_patterns(const fovea_problem *p, fovea_error *error) {
-  if (!p->pattern && !p->patterns) return FOVEA_OK;
+fovea_status fovea_check_pattern(const fovea_problem *p, fovea_error *error) {
+  if (p->pattern && p->patterns)
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "pattern is not NULL and would not be used: patterns is not NULL");
   for (int64_t b = 0; b < p->batch; b++) {
     const fovea_pattern *pattern = p->patterns ? p->patterns[b] : p->pattern;
     if (!pattern) continue;

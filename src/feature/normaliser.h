@@ -1,11 +1,8 @@
 /* The normaliser of a problem: what makes weights of scores, and what outputs are divided by. */
-#ifndef FOVEA_SRC_PLAN_NORMALISER_H
-#define FOVEA_SRC_PLAN_NORMALISER_H
+#ifndef FOVEA_SRC_FEATURE_NORMALISER_H
+#define FOVEA_SRC_FEATURE_NORMALISER_H
 
 #include "../../arch/kernels.h"
-
-/* Errors: FOVEA_ERROR_NORMALISER. */
-fovea_status fovea_check_normaliser(const fovea_problem *problem, fovea_error *error);
 
 /* What kernels take instead of the softmax. */
 fovea_weighting fovea_make_weighting(const fovea_problem *problem);

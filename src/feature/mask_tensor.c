@@ -1,7 +1,6 @@
-#include "check.h"
-
+/* The mask's keys and strides. */
 #include "../base/error.h"
-#include "../base/validate.h"
+#include "feature.h"
 
 static int64_t entry_keys(const fovea_problem *p, int64_t b) {
   if (p->cu_seqlens_kv) return (int64_t)p->cu_seqlens_kv[b + 1] - p->cu_seqlens_kv[b];
@@ -10,6 +9,10 @@ static int64_t entry_keys(const fovea_problem *p, int64_t b) {
 
 /* mask_begin, mask_begins and mask_keys. */
 static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) {
+  if (p->mask_begins && p->mask_begin != 0) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "mask_begin is %d and would not be used: mask_begins is not NULL",
+                      p->mask_begin);
+  }
   if (p->mask_begin < 0 || p->mask_begin > p->kv_len) {
     return fovea_fail(error, FOVEA_ERROR_MASK, "mask_begin is %d; it must be from 0 to kv_len, which is %d",
                       p->mask_begin, p->kv_len);
@@ -29,7 +32,6 @@ static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) 
 }
 
 fovea_status fovea_check_mask(const fovea_problem *p, fovea_error *error) {
-  if (p->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
   const struct {
     const char *name;
     int64_t value;

@@ -1,6 +1,6 @@
 /* The vectors of int8 mode that a caller fixes beforehand: checked, and how many numbers they have. */
-#ifndef FOVEA_SRC_PLAN_INT8_VECTORS_H
-#define FOVEA_SRC_PLAN_INT8_VECTORS_H
+#ifndef FOVEA_SRC_FEATURE_INT8_VECTORS_H
+#define FOVEA_SRC_FEATURE_INT8_VECTORS_H
 
 #include <fovea/fovea.h>
 
@@ -12,8 +12,5 @@ static inline int fovea_has_vectors(const fovea_problem *problem) {
 static inline int64_t fovea_vector_numbers(const fovea_problem *problem, fovea_vectors vectors, int64_t dim) {
   return (vectors == FOVEA_VECTORS_PER_HEAD ? problem->kv_heads : 1) * dim;
 }
-
-/* Sizes and modes must have been checked. */
-fovea_status fovea_check_vectors(const fovea_problem *problem, fovea_error *error);
 
 #endif

@@ -3,7 +3,9 @@
 #include "../base/error.h"
 #include "../base/resolve.h"
 #include "../base/validate.h"
-#include "entries.h"
+#include "../plan/entries.h"
+#include "../plan/plan.h"
+#include "feature.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -133,10 +135,10 @@ static fovea_status check_term(const fovea_problem *p, int64_t index, int64_t *b
                     term.batch, term.head, term.place);
 }
 
-fovea_status fovea_check_positions(const fovea_problem *p, fovea_error *error) {
+fovea_status fovea_check_position_terms(const fovea_problem *p, fovea_error *error) {
   const fovea_bounded count = {"term_count", p->term_count, 0, FOVEA_POSITION_TERMS_LIMIT};
   fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
-  if (status || p->term_count == 0) return status;
+  if (status) return status;
   if (!p->terms) return fovea_fail(error, FOVEA_ERROR_NULL, "terms is NULL, and term_count is %d", p->term_count);
   if (p->term_size < FIRST_TERM || p->term_size > sizeof(fovea_position_term)) {
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
@@ -167,4 +169,28 @@ void fovea_make_positions(const fovea_problem *problem, fovea_positions *positio
     if (rule->term.kind == FOVEA_POSITION_T5) make_borders(&rule->term, rule, positions->borders + border);
     border += rule->wide;
   }
+}
+
+/* The bytes of a term's numbers. Strides were checked with the plan. */
+static fovea_reach reach_of(const fovea_plan *plan, int term) {
+  const fovea_shape shape = fovea_position_shape(&plan->problem, &plan->positions.rules[term].term, term);
+  fovea_reach reach;
+  fovea_validate_strides(&shape, 0, &reach, NULL);
+  return reach;
+}
+
+/* The list of pointers, then what they point to, if there is a list. */
+int fovea_list_position_terms(const fovea_plan *plan, const fovea_tensors *tensors, fovea_input *inputs) {
+  const int count = plan->positions.count;
+  inputs[0] = fovea_input_of("terms", tensors->terms, count, sizeof(float *), _Alignof(float *));
+  if (!tensors->terms || (uintptr_t)tensors->terms % _Alignof(float *) != 0) return 1; /* it is refused */
+  for (int i = 0; i < count; i++) inputs[1 + i] = (fovea_input){tensors->terms[i], reach_of(plan, i)};
+  return 1 + count;
+}
+_Static_assert(1 + FOVEA_POSITION_TERMS_LIMIT <= (int)FOVEA_INPUTS_OF_FEATURE, "inputs of terms have room");
+
+/* Numbers of each term, as much for what the terms hide, and a part of a table of a GRID. */
+fovea_scratch_floats fovea_position_terms_scratch(const fovea_plan *plan) {
+  const uint64_t arrays = (uint64_t)plan->problem.term_count + 1;
+  return (fovea_scratch_floats){.block = arrays * fovea_term_floats(plan->kernels) + FOVEA_GRID_FLOATS};
 }

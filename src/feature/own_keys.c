@@ -1,0 +1,35 @@
+#include "own_keys.h"
+
+#include "../base/error.h"
+#include "../pattern/pattern.h"
+#include "../plan/entries.h"
+#include "refuse.h"
+
+#include <stddef.h>
+
+/* What makes a row of the entry depend on which key is its own; NULL: nothing. */
+static const char *needs_own_key(const fovea_problem *p, uint64_t dependent, const fovea_pattern *pattern) {
+  if (dependent) return fovea_set_switch(p, __builtin_ctzll(dependent));
+  return pattern && !pattern->by_row ? "the pattern" : NULL;
+}
+
+fovea_status fovea_check_own_keys(const fovea_problem *p, uint64_t features, fovea_error *error) {
+  const uint64_t dependent = features & fovea_features_with(FOVEA_TRAIT_OWN_KEY);
+  if (features & FOVEA_HAS(OFFSET) || !(dependent | (features & FOVEA_HAS(PATTERN)))) return FOVEA_OK;
+  /* Without lists all entries are alike, and there may be very many. */
+  const int lists = (features & (FOVEA_HAS(LENGTHS) | FOVEA_HAS(PACKED))) || p->patterns;
+  for (int64_t b = 0; b < (lists ? p->batch : 1); b++) {
+    const fovea_entry entry = fovea_entry_lengths(p, b);
+    if (entry.offset >= 0 || entry.kv_len == 0) continue; /* without keys no row sees any */
+    const char *const rule = needs_own_key(p, dependent, entry.pattern);
+    if (!rule) continue;
+    return fovea_fail(
+        error, FOVEA_ERROR_RULE,
+        "batch entry %d has q length %d and kv length %d: the default offset is %d, and %s depends on it; %s", b,
+        entry.q_seen, entry.kv_len, entry.offset, rule,
+        p->cu_seqlens_q ? "set offset or offsets"
+                        : "set q_lens if padding follows the rows, kv_begins for kv_lens if "
+                          "it precedes them, or else offset or offsets");
+  }
+  return FOVEA_OK;
+}

@@ -1,0 +1,22 @@
+/* Rules of positions: window and chunks. */
+#include "../base/error.h"
+#include "feature.h"
+
+static fovea_status check_side(const char *name, int64_t side, fovea_error *error) {
+  if (side >= FOVEA_UNLIMITED) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_RULE, "%s is %d; it must be 0 or more, or -1 for no limit", name, side);
+}
+
+fovea_status fovea_check_window(const fovea_problem *p, fovea_error *error) {
+  const fovea_status status = check_side("window_left", p->window_left, error);
+  return status ? status : check_side("window_right", p->window_right, error);
+}
+
+fovea_status fovea_check_chunks(const fovea_problem *p, fovea_error *error) {
+  if (p->chunk_size < 0) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "chunk_size is %d; it must be 1 or more, or 0 for no chunks",
+                      p->chunk_size);
+  }
+  const fovea_status status = check_side("chunk_left", p->chunk_left, error);
+  return status ? status : check_side("chunk_right", p->chunk_right, error);
+}
