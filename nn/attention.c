@@ -163,24 +163,12 @@ static fovea_tensors make_tensors(const fovea_nn_attention_call *call) {
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, call->q.numbers, segmented ? NULL : call->k.numbers,
                      segmented ? NULL : call->v.numbers, call->o.numbers, t->lse);
-  tensors.mask = t->mask;
-  tensors.sinks = t->sinks;
-  tensors.sequences = t->sequences;
-  tensors.layer = t->layer;
-  tensors.scores = a->average_scores ? call->score_numbers : t->scores;
-  tensors.terms = a->terms;
-  tensors.head_scales = a->head_scales;
-  tensors.row_scales = t->row_scales;
-  tensors.max_logits = t->max_logits;
-  tensors.top_keys = t->top_keys;
-  tensors.top_scores = t->top_scores;
-  tensors.entropy = t->entropy;
-  tensors.column_sums = t->column_sums;
-  tensors.shaw_keys = a->shaw_keys;
-  tensors.shaw_values = a->shaw_values;
-  tensors.key_centre = a->key_centre;
-  tensors.key_scale = a->key_scale;
-  tensors.value_scale = a->value_scale;
+#define FROM_LAYER(field) tensors.field = a->field;
+#define FROM_CALL(field)  tensors.field = t->field;
+#define FROM_OWN(field)
+#define TENSOR(NAME, field, kind, used, unused, from) FROM_##from(field)
+#include "../src/feature/list.inc"
+  if (a->average_scores) tensors.scores = call->score_numbers;
   return tensors;
 }
 

@@ -65,12 +65,7 @@ static fovea_status check_layers(const fovea_nn_attention *a, const fovea_proble
 fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_nn_attention_call *call,
                                              fovea_error *error) {
   fovea_problem *p = &call->problem;
-  enum {
-    known = FOVEA_NN_SIZES | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW | FOVEA_NN_POSITIONS |
-            FOVEA_NN_CHUNKS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE |
-            FOVEA_NN_SCALES | FOVEA_NN_TERMS | FOVEA_NN_SHAW | FOVEA_NN_SINK | FOVEA_NN_NORMALISER |
-            FOVEA_NN_MODES | FOVEA_NN_VECTORS | FOVEA_NN_LSE | FOVEA_NN_SCORES | FOVEA_NN_OUTPUTS
-  };
+  const uint64_t known = fovea_features_of_layer(FOVEA_LAYER_ATTENTION);
   fovea_status status = fovea_copy_problem(given, p, error);
   if (!status) status = fovea_nn_check_sizes(p, error);
   if (!status) status = fovea_nn_refuse_fields(p, known, "a layer of attention has its own", error);
@@ -92,26 +87,20 @@ static int64_t most_rows(const fovea_problem *p) {
   return most;
 }
 
-/* The key of the bias is seen by all: it lies before the keys that a mask has, and no rule may hide it. */
+/* The key of the bias is seen by all: it lies before the keys that a mask has, and no rule may hide it. Lists of
+ * keys' lengths do not count it. */
 static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem *p, fovea_error *error) {
-  const char *other = NULL;
+  const char *other;
   if (!a->bias_key && !a->bias_value) return FOVEA_OK;
   if (!a->bias_key || !a->bias_value) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL; they are given both or neither",
                       a->bias_key ? "bias_value" : "bias_key");
   }
-  if (p->segmented) other = "segmented";
+  other = fovea_nn_other_field(p, fovea_features_of_layer(FOVEA_LAYER_BIASED));
   if (p->cu_seqlens_kv) other = "cu_seqlens_kv";
   if (p->kv_lens) other = "kv_lens";
   if (p->offsets) other = "offsets";
-  if (p->chunk_size != 0) other = "chunk_size";
-  if (p->window_left != FOVEA_UNLIMITED || p->window_right != FOVEA_UNLIMITED) other = "a window";
   if (p->mask_begin != 0 || p->mask_begins) other = "mask_begin";
-  if (p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len))
-    other = "keys_begin or keys_end";
-  if (p->pattern || p->patterns) other = "a pattern";
-  if (p->term_count != 0) other = "terms";
-  if (p->shaw) other = "shaw";
   if (a->rotary) other = "rotary";
   const int set = p->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
   if (p->causal && set && p->offset < -1) other = "causal, and rows whose own key lies before all keys";

@@ -20,15 +20,15 @@ void fovea_nn_streaming_init_sized(fovea_nn_streaming *streaming, size_t struct_
   fovea_nn_write_defaults(streaming, struct_size, &defaults, sizeof defaults);
 }
 
-enum {
-  FOVEA_NN_STREAM_KNOWS = FOVEA_NN_SIZES | FOVEA_NN_WINDOW | FOVEA_NN_CHUNKS | FOVEA_NN_SCORE | FOVEA_NN_SINK |
-                          FOVEA_NN_NORMALISER | FOVEA_NN_MODES
-};
+/* The features that a stream hands on. */
+static uint64_t known_features(void) {
+  return fovea_features_of_layer(FOVEA_LAYER_STREAM);
+}
 
 fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows, int64_t keys) {
   fovea_problem p;
   fovea_problem_init(&p, 1, problem->heads, problem->kv_heads, rows, keys, problem->qk_dim, problem->v_dim);
-  fovea_nn_copy_fields(problem, FOVEA_NN_STREAM_KNOWS & ~FOVEA_NN_SIZES, &p);
+  fovea_nn_copy_fields(problem, known_features() & ~FOVEA_HAS(SIZES), &p);
   p.isa = problem->isa;
   p.allocator = problem->allocator;
   return p;
@@ -44,7 +44,7 @@ static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s",
                       p->q_len != 0 ? "q_len" : "kv_len", why);
   }
-  return fovea_nn_refuse_fields(p, FOVEA_NN_STREAM_KNOWS, why, error);
+  return fovea_nn_refuse_fields(p, known_features(), why, error);
 }
 
 /* The keys that a layer keeps. */

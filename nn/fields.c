@@ -9,31 +9,25 @@
 typedef struct field {
   const char *name;
   unsigned short offset, size;
-  int kind;
+  int feature;
 } field;
 
 static const field fields[] = {
-#define FIELD(name, kind) {#name, offsetof(fovea_problem, name), sizeof((fovea_problem *)0)->name, FOVEA_NN_##kind},
-#include "problem_fields.inc"
-#undef FIELD
+#define FIELD(NAME, field, kind, unset)                                                                            \
+  {#field, offsetof(fovea_problem, field), sizeof((fovea_problem *)0)->field, FOVEA_FEATURE_##NAME},
+#include "../src/feature/list.inc"
 };
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-void fovea_nn_copy_fields(const fovea_problem *from, int kinds, fovea_problem *to) {
-  /* Computes nothing: it does not compile without a warning if the list lacks a field. */
-  (void)sizeof((fovea_problem){
-#define FIELD(name, kind) from->name,
-#include "problem_fields.inc"
-#undef FIELD
-  });
+void fovea_nn_copy_fields(const fovea_problem *from, uint64_t features, fovea_problem *to) {
   for (int i = 0; i < FIELDS; i++) {
     const field *f = &fields[i];
-    if (kinds & f->kind) memcpy((char *)to + f->offset, (const char *)from + f->offset, f->size);
+    if (features >> f->feature & 1) memcpy((char *)to + f->offset, (const char *)from + f->offset, f->size);
   }
 }
 
-fovea_status fovea_nn_refuse_fields(const fovea_problem *p, int known, const char *why, fovea_error *error) {
+const char *fovea_nn_other_field(const fovea_problem *p, uint64_t known) {
   fovea_problem given = *p, expected;
   fovea_problem_init(&expected, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
   if (p->keys_end == p->kv_len) expected.keys_end = p->kv_len; /* which is the default by another name */
@@ -42,9 +36,13 @@ fovea_status fovea_nn_refuse_fields(const fovea_problem *p, int known, const cha
   fovea_resolve_problem(&expected);
   for (int i = 0; i < FIELDS; i++) {
     const field *f = &fields[i];
-    if (memcmp((const char *)&given + f->offset, (const char *)&expected + f->offset, f->size) == 0) continue;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s", f->name,
-                      why);
+    if (memcmp((const char *)&given + f->offset, (const char *)&expected + f->offset, f->size) != 0) return f->name;
   }
-  return FOVEA_OK;
+  return NULL;
+}
+
+fovea_status fovea_nn_refuse_fields(const fovea_problem *p, uint64_t known, const char *why, fovea_error *error) {
+  const char *name = fovea_nn_other_field(p, known);
+  if (!name) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s", name, why);
 }

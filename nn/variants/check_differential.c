@@ -107,12 +107,7 @@ fovea_status fovea_nn_check_differential(const fovea_nn_differential *differenti
                                          const fovea_execution *execution, fovea_nn_differential_call *call,
                                          fovea_error *error) {
   static const char why[] = "differential attention writes O only";
-  enum {
-    known = FOVEA_NN_SIZES | FOVEA_NN_LAYOUT | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW |
-            FOVEA_NN_POSITIONS | FOVEA_NN_CHUNKS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES |
-            FOVEA_NN_SCORE | FOVEA_NN_SCALES | FOVEA_NN_TERMS | FOVEA_NN_SHAW | FOVEA_NN_SINK |
-            FOVEA_NN_NORMALISER | FOVEA_NN_MODES | FOVEA_NN_VECTORS
-  };
+  const uint64_t known = fovea_features_of_layer(FOVEA_LAYER_DIFFERENTIAL);
   fovea_status status =
       fovea_nn_read_struct("differential", differential, &call->differential, sizeof call->differential, error);
   if (!status) status = fovea_copy_problem(problem, &call->problem, error);

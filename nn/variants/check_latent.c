@@ -108,11 +108,7 @@ static fovea_status check_form(const fovea_nn_latent *l, fovea_error *error) {
 
 static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error) {
   static const char why[] = "latent attention has its own";
-  enum {
-    known = FOVEA_NN_SIZES | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW | FOVEA_NN_POSITIONS |
-            FOVEA_NN_CHUNKS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE | FOVEA_NN_SINK |
-            FOVEA_NN_NORMALISER | FOVEA_NN_MODES
-  };
+  const uint64_t known = fovea_features_of_layer(FOVEA_LAYER_LATENT);
   const fovea_nn_latent *l = &call->latent;
   const fovea_problem *p = &call->problem;
   const fovea_bounded sizes[] = {

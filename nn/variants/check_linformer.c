@@ -44,11 +44,8 @@ static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
 static fovea_status check_sizes(fovea_nn_linformer_call *call, fovea_error *error) {
   static const char why[] = "projected keys have no positions";
   static const char outputs[] = "Linformer writes O and LSE only";
-  enum {
-    known = FOVEA_NN_SIZES | FOVEA_NN_LAYOUT | FOVEA_NN_LENGTHS | FOVEA_NN_SCORE | FOVEA_NN_SCALES | FOVEA_NN_SINK |
-            FOVEA_NN_NORMALISER | FOVEA_NN_MODES | FOVEA_NN_VECTORS | FOVEA_NN_LSE,
-    results = FOVEA_NN_STATE | FOVEA_NN_SCORES | FOVEA_NN_OUTPUTS
-  };
+  const uint64_t known = fovea_features_of_layer(FOVEA_LAYER_LINFORMER),
+                 results = fovea_features_with(FOVEA_TRAIT_RESULT);
   const fovea_nn_linformer *l = &call->linformer;
   const fovea_problem *p = &call->problem;
   const fovea_bounded sizes[] = {{"max_len", l->max_len, 1, FOVEA_LENGTH_LIMIT}, {"k", l->k, 1, INT32_MAX}};

@@ -485,6 +485,7 @@ static void test_combinations(void **state) {
   (void)state;
   static struct outputs given;
   static float rows[BATCH * ROWS * WIDTH];
+  static const int64_t begins[BATCH] = {1};
   struct layer l;
   fovea_problem p = problem_of(ROWS, ROWS, 0);
   fovea_nn_attention_tensors t;
@@ -518,7 +519,11 @@ static void test_combinations(void **state) {
   l.attention.terms = NULL;
   p.pattern = pattern;
   assert_int_equal(fovea_nn_attention_run(&l.attention, &p, &t, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_string_equal(error.text, "bias_key is given together with a pattern");
+  assert_string_equal(error.text, "bias_key is given together with pattern");
+  p.pattern = NULL;
+  p.kv_begins = begins; /* would hide the bias's key */
+  assert_int_equal(fovea_nn_attention_run(&l.attention, &p, &t, NULL, &error), FOVEA_ERROR_UNUSED);
+  assert_string_equal(error.text, "bias_key is given together with kv_begins");
 }
 
 static void fill(float *numbers, int64_t count, int step, float size) {
