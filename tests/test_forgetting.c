@@ -1,5 +1,5 @@
 /* The recipes of docs/caches.md for rows whose place in the cache is not their position: trees of drafts, left
- * padding, context shift, attention sinks with a window, eviction, gaps. */
+ * padding, context shift, attention sinks with a window, eviction, holes. */
 #include "support/check.h"
 #include "support/generator.h"
 
@@ -281,66 +281,91 @@ static void test_dropped_pages(void **state) {
   assert_near(o, 9, last, list, at, 3 * PAGE, 5e-7);
 }
 
-/* A gap that keeps the positions around it: a segment over one row, with strides of 0, which a pattern hides. It
- * has the bits of all rows with a mask, whatever the row holds. Without a segment the gap is refused. */
-static void test_gap(void **state) {
+/* StreamingLLM, where rows keep their positions: a hole between the sinks and the window has the bits of all rows
+ * with a mask. A hole that the problem does not speak of is refused. */
+static void test_hole(void **state) {
   (void)state;
   enum { SINKS = 4, WINDOW = 64, ROWS = 200, FROM = ROWS - WINDOW };
   static struct cache c;
-  float nothing[DIM], o[DIM], expected[DIM];
+  float o[DIM], expected[DIM];
   unsigned char mask[ROWS];
-  fovea_pattern_options options;
-  fovea_pattern *pattern;
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_error error;
   make_cache(&c);
   append(&c.sequence, 0, ROWS, 0, NULL);
-  for (int d = 0; d < DIM; d++) nothing[d] = NAN;
-  fovea_segment parts[3] = {
-      c.segment, {.first = SINKS, .rows = FROM - SINKS, .k = nothing, .v = nothing}, c.segment};
-  parts[0].rows = SINKS;
-  parts[2].first = FROM;
-  parts[2].rows = WINDOW;
-  parts[2].k = c.k[FROM];
-  parts[2].v = c.v[FROM];
-  const fovea_sequence sequence = fovea_sequence_of(parts, 3);
-  const fovea_rule sinks = fovea_rule_keys(0, SINKS), window = fovea_rule_keys(FROM, ROWS);
-  const fovea_rule both = fovea_rule_or(&sinks, &window);
-  fovea_pattern_options_init(&options, &both, 1, ROWS);
-  options.first_row = ROWS - 1;
-  assert_int_equal(fovea_pattern_create(&options, &pattern, NULL), FOVEA_OK);
-  attend(&sequence, 1, ROWS, pattern, queries[1], o);
-  fovea_pattern_destroy(pattern);
-
   for (int j = 0; j < ROWS; j++) mask[j] = j < SINKS || j >= FROM;
   fovea_problem_init(&problem, 1, 1, 1, 1, ROWS, DIM, DIM);
   problem.mask_type = FOVEA_MASK_BOOL;
   fovea_tensors_init(&tensors, queries[1], c.k, c.v, expected, NULL);
   tensors.mask = mask;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+
+  fovea_segment stretches[2] = {c.segment, c.segment};
+  stretches[0].rows = SINKS;
+  stretches[1].first = FROM;
+  stretches[1].rows = WINDOW;
+  stretches[1].k = c.k[FROM];
+  stretches[1].v = c.v[FROM];
+  for (int j = SINKS; j < FROM; j++)
+    for (int d = 0; d < DIM; d++) c.k[j][d] = c.v[j][d] = NAN;
+  const fovea_sequence sequence = fovea_sequence_of(stretches, 2);
+  fovea_problem_init(&problem, 1, 1, 1, 1, ROWS, DIM, DIM);
+  problem.segmented = problem.holes = 1;
+  fovea_tensors_init(&tensors, queries[1], NULL, NULL, o, NULL);
+  tensors.sequences = &sequence;
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_OK);
   assert_memory_equal(o, expected, sizeof o);
 
-  fovea_segment ends[2] = {parts[0], parts[2]};
-  const fovea_sequence open = fovea_sequence_of(ends, 2);
-  fovea_problem_init(&problem, 1, 1, 1, 1, ROWS, DIM, DIM);
-  problem.segmented = 1;
-  fovea_tensors_init(&tensors, queries[1], NULL, NULL, o, NULL);
-  tensors.sequences = &open;
+  problem.holes = 0;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
-  assert_non_null(strstr(error.text, "segments[1] begins at position 136; the one before ends before 4"));
+  assert_non_null(
+      strstr(error.text, "segments[1] begins at position 136; the one before ends before 4: set holes"));
   assert_non_null(strstr(error.text, "docs/caches.md, \"Forgetting\""));
+}
+
+/* Pages between those of the sinks and those of the window have left the table. */
+static void test_hole_in_pages(void **state) {
+  (void)state;
+  enum { PAGE = 16, PAGES = 5, SINKS = 4, FROM = 3 * PAGE, LENGTH = PAGES * PAGE };
+  static float k[PAGES * PAGE * DIM], v[PAGES * PAGE * DIM];
+  static const int32_t all[PAGES] = {4, 1, 0, 3, 2}, left[PAGES] = {4, -1, -1, 3, 2};
+  const int64_t last = LENGTH - 1;
+  fovea_pages pages;
+  fovea_segment segments[PAGES];
+  fovea_sequence sequence, window;
+  fovea_problem problem;
+  fovea_tensors tensors;
+  float q[DIM], o[DIM];
+  int list[MOST], count = 0;
+  int64_t at[MOST];
+  fovea_pages_init(&pages, PAGES, PAGE, 1, DIM, DIM, FOVEA_F32, FOVEA_KEYS_IN_PANELS);
+  pages.k = k;
+  pages.v = v;
+  assert_int_equal(fovea_cache_paged(&pages, all, PAGES, 0, LENGTH, segments, PAGES, &sequence, NULL), FOVEA_OK);
+  append(&sequence, 0, LENGTH, 0, NULL);
+  assert_int_equal(fovea_cache_paged(&pages, left, PAGES, 0, SINKS, segments, PAGES, &sequence, NULL), FOVEA_OK);
+  segments[0].rows = SINKS;
+  assert_int_equal(fovea_cache_paged(&pages, left, PAGES, FROM, LENGTH, segments + 1, PAGES - 1, &window, NULL),
+                   FOVEA_OK);
+  sequence = fovea_sequence_of(segments, 1 + window.count);
+  rotate_queries(queries[9], q, 1, &last, 0);
+  fovea_problem_init(&problem, 1, 1, 1, 1, LENGTH, DIM, DIM);
+  problem.segmented = problem.holes = 1;
+  fovea_tensors_init(&tensors, q, NULL, NULL, o, NULL);
+  tensors.sequences = &sequence;
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  for (int j = 0; j < LENGTH; j++)
+    if (j < SINKS || j >= FROM) list[count] = j, at[count++] = j;
+  assert_near(o, 9, last, list, at, count, 5e-7);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tree_of_drafts),
-      cmocka_unit_test(test_left_padding),
-      cmocka_unit_test(test_context_shift),
-      cmocka_unit_test(test_sinks_and_window),
-      cmocka_unit_test(test_eviction),
-      cmocka_unit_test(test_dropped_pages),
-      cmocka_unit_test(test_gap),
+      cmocka_unit_test(test_tree_of_drafts), cmocka_unit_test(test_left_padding),
+      cmocka_unit_test(test_context_shift),  cmocka_unit_test(test_sinks_and_window),
+      cmocka_unit_test(test_eviction),       cmocka_unit_test(test_dropped_pages),
+      cmocka_unit_test(test_hole),           cmocka_unit_test(test_hole_in_pages),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }

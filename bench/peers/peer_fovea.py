@@ -50,6 +50,7 @@ class ProblemStruct(ctypes.Structure):
         ("sink", c_int),
         *((name, c_void_p) for name in ("allocator_context", "allocate", "release")),
         ("segmented", c_int),
+        ("holes", c_int),
         ("kv_begins", c_void_p),
         *((name, c_int64) for name in ("keys_begin", "keys_end")),
         ("to_state", c_int),

@@ -70,7 +70,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_SOFTCAP = 24,     /* the softcap is negative or not finite, or scale / softcap is not */
   FOVEA_ERROR_ROTARY = 25,      /* dims, base, frequencies or tables of a rotary embedding are out of range */
   FOVEA_ERROR_POSITION = 26,    /* a position is out of range */
-  FOVEA_ERROR_SEGMENTS = 27,    /* segments of a cache have gaps, overlap, or do not hold what is asked for */
+  FOVEA_ERROR_SEGMENTS = 27,    /* segments of a cache overlap, or do not hold what is asked for */
   FOVEA_ERROR_STATE = 28,       /* sizes or keys of a state do not fit the problem or the other states */
   FOVEA_ERROR_UNUSED = 29, /* something is set that would not be used: another setting is missing, or excludes it */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
@@ -402,6 +402,11 @@ typedef struct fovea_problem {
   /* 1: K and V are in segments of caches, fovea_tensors.sequences. k_type, v_type, k_strides, v_strides and
    * cu_seqlens_kv are then not used, and kv_len is the length of the longest entry, in positions. Default 0. */
   int segmented;
+  /* 1: sequences may have holes. A key at a position that no segment holds does not exist: no row sees it, and the
+   * result has the bits of a sequence with any key and value there that a mask hides. Positions, rules and masks
+   * count holes. The last segment still reaches the entry's kv length, so that a page that was forgotten is not
+   * taken for a hole. fovea_plan_explain() knows no holes. Needs `segmented`. Default 0: holes are refused. */
+  int holes;
   /* `batch` int64, each from 0 to the entry's kv length; making a plan copies them. Positions before it are not
    * seen: old ones of a cache, or padding in front of a sequence (left padding). Segments need not hold them, and
    * tensors may hold anything there. NULL (default): 0 for all entries. */
@@ -618,8 +623,9 @@ static inline void fovea_segment_init(fovea_segment *segment, int64_t first, int
   fovea_segment_init_sized(segment, sizeof *segment, first, rows, qk_dim, v_dim, type, k, v);
 }
 
-/* The segments of one batch entry, in ascending order of positions, without gaps or overlaps. They hold every
- * position from the entry's kv_begin to its kv length - 1, and may hold more. Sequences may share segments.
+/* The segments of one batch entry, in ascending order of positions, without overlaps. They hold every position that
+ * a call names or reads, of a run those from the entry's kv_begin to its kv length - 1 (but for `holes` of the
+ * problem), and may hold more. Sequences may share segments.
  * fovea_sequence_of(), fovea_cache_paged() and fovea_cache_ring() make sequences. Later versions add no field to
  * this struct. */
 typedef struct fovea_sequence {

@@ -125,6 +125,9 @@ static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "kv_begins is set and would not be used: the expanded form reads a cache from position 0 on");
   }
+  if (!call->absorbed && p->holes) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "holes is set; the expanded form reads every row of a cache");
+  }
   if (p->segmented) return FOVEA_OK;
   if (p->cu_seqlens_q || p->cu_seqlens_kv) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "cu_seqlens is set, but rows are packed only with caches");

@@ -66,7 +66,7 @@ static inline void fovea_fetch_segment(const fovea_sequence *sequence, const fov
   for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch((const void *)(begin + at), 0, 3);
 }
 
-/* The segment that holds a position, of those that follow each other. */
+/* The segment that holds a position; of a position in a hole, the one before it, or else the first one. */
 static inline const fovea_segment *fovea_find_segment(const fovea_sequence *sequence, int64_t position) {
   int64_t low = 0, high = sequence->count;
   while (high - low > 1) {
@@ -74,6 +74,15 @@ static inline const fovea_segment *fovea_find_segment(const fovea_sequence *sequ
     *(fovea_segment_at(sequence, middle)->first <= position ? &low : &high) = middle;
   }
   return fovea_segment_at(sequence, low);
+}
+
+/* The first position from `position` on that a segment holds; INT64_MAX: there is none. */
+static inline int64_t fovea_next_held(const fovea_sequence *sequence, int64_t position) {
+  const fovea_segment *segment = fovea_find_segment(sequence, position);
+  if (position < segment->first) return segment->first;
+  if (position < segment->first + segment->rows) return position;
+  segment = fovea_segment_after(sequence, segment);
+  return segment < fovea_segment_at(sequence, sequence->count) ? segment->first : INT64_MAX;
 }
 
 static inline int fovea_segment_holds(const fovea_segment *segment, int64_t position) {

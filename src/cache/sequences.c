@@ -185,16 +185,61 @@ static int has_plain_rows(const fovea_sequence *sequence, const fovea_segment *s
          !fovea_segment_format(sequence, segment, 1);
 }
 
-fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
-                                  int64_t begin, int64_t end, int *alike, fovea_error *error) {
-  if (begin >= end) return FOVEA_OK; /* no position is wanted */
+/* The positions that a call wants, and what it may do without. */
+typedef struct wanted_positions {
+  int64_t entry, begin, end;
+  int read, holes; /* by a run; whose problem has holes */
+} wanted_positions;
+
+/* Checks that segment `number` follows the one before, which ends before `position`. */
+static fovea_status check_order(const wanted_positions *wanted, const fovea_segment *segment, int64_t number,
+                                int64_t position, fovea_error *error) {
+  if (segment->first < position) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d].segments[%d] begins at position %d; the one before ends before %d: segments "
+                      "ascend and do not overlap",
+                      wanted->entry, number, segment->first, position);
+  }
+  if (segment->first == position || wanted->holes) return FOVEA_OK;
+  if (segment->first <= wanted->begin || position >= wanted->end) return FOVEA_OK; /* a hole that nobody asks for */
+  if (!wanted->read) {
+    return fovea_fail(
+        error, FOVEA_ERROR_SEGMENTS,
+        "sequences[%d].segments[%d] begins at position %d; the one before ends before %d; positions %d "
+        "to %d are wanted",
+        wanted->entry, number, segment->first, position, wanted->begin, wanted->end - 1);
+  }
+  return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                    "sequences[%d].segments[%d] begins at position %d; the one before ends before %d: set holes of "
+                    "the problem to 1 if keys between them do not exist (docs/caches.md, \"Forgetting\")",
+                    wanted->entry, number, segment->first, position);
+}
+
+/* Checks that the segments reach from the first wanted position to the last. Only first ones may be missing. */
+static fovea_status check_ends(const wanted_positions *wanted, int64_t first, int64_t end, fovea_error *error) {
+  if ((first <= wanted->begin || wanted->holes) && end >= wanted->end) return FOVEA_OK;
+  if (wanted->read && end >= wanted->end) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d] holds positions %d to %d; positions %d to %d are wanted: if earlier ones are "
+                      "not held any more, set kv_begins[%d] of the problem to %d",
+                      wanted->entry, first, end - 1, wanted->begin, wanted->end - 1, wanted->entry, first);
+  }
+  return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                    "sequences[%d] holds positions %d to %d; positions %d to %d are wanted", wanted->entry, first,
+                    end - 1, wanted->begin, wanted->end - 1);
+}
+
+static fovea_status check_segments(const fovea_sequence *sequence, const fovea_segment_shape *shape,
+                                   const wanted_positions *wanted, int *alike, fovea_error *error) {
+  const int64_t entry = wanted->entry;
+  if (wanted->begin >= wanted->end) return FOVEA_OK; /* no position is wanted */
   if (!sequence->segments && sequence->count > 0) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments is NULL while count is %d", entry,
                       sequence->count);
   }
   if (sequence->count < 1) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "sequences[%d] has no segments; positions %d to %d are wanted",
-                      entry, begin, end - 1);
+                      entry, wanted->begin, wanted->end - 1);
   }
   fovea_status status = fovea_check_segment_size(sequence, entry, error);
   if (status) return status;
@@ -209,30 +254,27 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
       status = check_segment(sequence, segment, shape, entry, i, error);
       checked = segment;
     }
+    if (!status && segment->first != position) status = check_order(wanted, segment, i, position, error);
     if (status) return status;
-    if (segment->first != position) {
-      return fovea_fail(
-          error, FOVEA_ERROR_SEGMENTS,
-          "sequences[%d].segments[%d] begins at position %d; the one before ends before %d: number the "
-          "rows on, or fill the gap (docs/caches.md, \"Forgetting\")",
-          entry, i, segment->first, position);
-    }
-    position += segment->rows;
+    position = segment->first + segment->rows;
   }
-  if (alike && sequence->segments[0].first > begin && position >= end) {
-    return fovea_fail(
-        error, FOVEA_ERROR_SEGMENTS,
-        "sequences[%d] holds positions %d to %d; positions %d to %d are wanted: if earlier ones are not "
-        "held any more, set kv_begins[%d] of the problem to %d",
-        entry, sequence->segments[0].first, position - 1, begin, end - 1, entry, sequence->segments[0].first);
-  }
-  if (sequence->segments[0].first > begin || position < end) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d] holds positions %d to %d; positions %d to %d are wanted", entry,
-                      sequence->segments[0].first, position - 1, begin, end - 1);
-  }
-  if (alike && !all_alike) *alike = 0;
-  return FOVEA_OK;
+  status = check_ends(wanted, sequence->segments[0].first, position, error);
+  if (!status && !all_alike) *alike = 0;
+  return status;
+}
+
+fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
+                                  int64_t begin, int64_t end, fovea_error *error) {
+  const wanted_positions wanted = {.entry = entry, .begin = begin, .end = end};
+  int alike;
+  return check_segments(sequence, shape, &wanted, &alike, error);
+}
+
+fovea_status fovea_check_read_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
+                                       int64_t entry, int64_t begin, int64_t end, int holes, int *alike,
+                                       fovea_error *error) {
+  const wanted_positions wanted = {entry, begin, end, 1, holes};
+  return check_segments(sequence, shape, &wanted, alike, error);
 }
 
 /* Keys or values of a segment that is written to: each row has memory of its own, also rows that the call leaves

@@ -27,11 +27,15 @@ void fovea_find_head(const fovea_sequence *sequence, int64_t position, int value
 /* Where the codes of a side with a format, and their scales, lie for one layer and kv head. */
 fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head);
 
-/* Checks one sequence: its segments follow each other and hold positions `begin` to `end` - 1. `entry` is the
- * entry's number in error texts. Of a run, *alike becomes 0 if segments are not alike, or have codes or panels;
- * of other calls it is NULL. */
+/* Checks one sequence: its segments ascend and hold positions `begin` to `end` - 1. `entry` is the entry's number
+ * in error texts. */
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
-                                  int64_t begin, int64_t end, int *alike, fovea_error *error);
+                                  int64_t begin, int64_t end, fovea_error *error);
+/* The same for a run. With `holes` the last segment reaches `end`, and positions before it may be in none. *alike
+ * becomes 0 if segments are not alike, or have codes or panels. */
+fovea_status fovea_check_read_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
+                                       int64_t entry, int64_t begin, int64_t end, int holes, int *alike,
+                                       fovea_error *error);
 /* Refuses checked segments that hold some of these positions and whose rows share memory with each other. For the
  * sequences that are written to. */
 fovea_status fovea_check_written_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,

@@ -135,7 +135,7 @@ fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rot
     status = check_positions(rows, rotary, entry, error);
     if (status) return status;
     fovea_claimed_rows claimed = claimed_rows(&call, entry);
-    status = fovea_check_sequence(claimed.sequence, &shape, entry, claimed.begin, claimed.end, NULL, error);
+    status = fovea_check_sequence(claimed.sequence, &shape, entry, claimed.begin, claimed.end, error);
     if (!status)
       status = fovea_check_written_sequence(claimed.sequence, &shape, entry, claimed.begin, claimed.end, error);
     if (!status)

@@ -151,8 +151,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .terms = fovea_make_terms(problem, checked->features),
       .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem, checked->features),
-      .mask_copied =
-          patterned || (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
+      .mask_copied = patterned || problem->holes ||
+                     (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
       .paired = !problem->scores && !problem->segmented && kernels->pair_type != FOVEA_F32 &&
                 problem->q_type == kernels->pair_type && problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,

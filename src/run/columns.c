@@ -5,6 +5,7 @@
 #include "../plan/row_numbers.h"
 #include "block.h"
 #include "decode.h"
+#include "holes.h"
 #include "operands.h"
 #include "scores.h"
 #include "shaw_keys.h"
@@ -142,7 +143,7 @@ static void add_tile(fovea_task_context *context, column_cells *cells, void *wor
   const int64_t first = t->places[0].row, last = t->places[t->rows.count - 1].row;
   if (last < rows.begin || (rows.end != FOVEA_UNLIMITED && first >= rows.end)) return;
   t->view.any = fovea_intersect(t->keys, cells->keys);
-  t->block = fovea_next_block(&t->view, 0);
+  t->block = fovea_next_held_block(context, &t->view, 0);
   context->walk.next_block = t->block;
   context->walk.keys_begin = t->view.any.begin;
   context->walk.keys_end = t->view.any.end;

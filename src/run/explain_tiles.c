@@ -139,6 +139,7 @@ void fovea_explain_blocks(const fovea_plan *plan, fovea_explanation *to) {
   const int masked = plan->problem.mask_type != FOVEA_MASK_NONE;
   fovea_plan bare = *plan; /* the mask tensor is not read: there is none */
   bare.problem.mask_type = FOVEA_MASK_NONE;
+  bare.problem.holes = 0; /* nor are there segments */
   for (int64_t b = 0; b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     count_entry(&bare, entry, words, masked ? entry->mask_begin : FOVEA_NO_BLOCK, to);

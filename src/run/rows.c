@@ -1,5 +1,7 @@
 #include "rows.h"
 
+#include "holes.h"
+
 #include <string.h>
 
 /* Rows are looked for in ascending order, so most lie in the segment that was found last, or in the next one. Keys
@@ -29,6 +31,36 @@ static fovea_row_run coded_run(const fovea_found_segment *found, int64_t positio
   return run;
 }
 
+static int is_in_hole(const fovea_task_context *context, const fovea_found_segment *found, int64_t position) {
+  return context->plan->problem.holes && !fovea_segment_holds(found->segment, position);
+}
+
+/* A run of keys that do not exist. No row sees them, so what is read in their place reaches no result: the row
+ * before the hole, or the one after it, as the task meets them. Of panels the places of the keys are kept. */
+__attribute__((noinline)) static fovea_row_run hole_run(const fovea_task_context *context, fovea_find_run *find,
+                                                        int64_t position) {
+  const fovea_sequence *sequence = &context->source.sequence;
+  const fovea_segment *segment = fovea_find_segment(sequence, position);
+  const int64_t before = segment->first + segment->rows - 1, after = fovea_next_held(sequence, position);
+  const int use_before = before < position && (before >= context->walk.keys_begin || after == INT64_MAX);
+  const int64_t held = use_before ? before : after;
+  fovea_row_run run = find(context, held);
+  run.end = after;
+  run.coded.scale_step = 0;
+  if (run.panels) {
+    const int64_t keys = position % FOVEA_PANEL_ROWS - held % FOVEA_PANEL_ROWS;
+    run.end = fovea_least(after, position / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS + FOVEA_PANEL_ROWS);
+    if (run.codes)
+      run.coded.codes += keys * run.coded.code_step;
+    else
+      run.row += keys * run.step;
+    return run;
+  }
+  run.step = run.coded.code_step = 0;
+  run.coded.shift_step = 0;
+  return run;
+}
+
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {
   const fovea_problem *problem = &context->plan->problem;
   if (!context->source.sequence.segments) {
@@ -42,6 +74,7 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
                            {0}};
   }
   const fovea_found_segment *found = find_segment(context, 0, position);
+  if (is_in_hole(context, found, position)) return hole_run(context, fovea_key_run, position);
   const fovea_segment *segment = found->segment;
   if (found->format) return coded_run(found, position);
   int64_t row = position - segment->first;
@@ -73,6 +106,7 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
                            {0}};
   }
   const fovea_found_segment *found = find_segment(context, 1, position);
+  if (is_in_hole(context, found, position)) return hole_run(context, fovea_value_run, position);
   const fovea_segment *segment = found->segment;
   if (found->format) return coded_run(found, position);
   int64_t step = step_of(segment, segment->v_row, segment->v_type);
@@ -146,6 +180,13 @@ static inline const fovea_segment *list_alike(const fovea_sequence *sequence, co
   }
 }
 
+/* Whether the rows of keys can be listed so: segment after segment, without holes. */
+static int lie_alike(const fovea_task_context *context, fovea_interval keys, int64_t base) {
+  fovea_row_words held;
+  if (!context->source.alike || keys.begin >= keys.end) return 0;
+  return !context->plan->problem.holes || fovea_holds_block(context, keys, base, &held);
+}
+
 /* The same for the keys or the values of a block. */
 static void list_pages(const fovea_task_context *context, int values, int begin, int end, fovea_row_list *list) {
   const fovea_sequence *sequence = &context->source.sequence;
@@ -169,7 +210,7 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
   int last = whole ? FOVEA_BLOCK_KEYS : (end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   list->base = base;
   list->uniform = 1;
-  const int alike = context->source.alike && begin < end;
+  const int alike = lie_alike(context, keys, base);
   if (alike) list_pages(context, find == fovea_value_run, begin, end, list);
   for (int key = begin; key < end && !alike;) {
     fovea_row_run run = find(context, base + key);

@@ -137,7 +137,8 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
     const fovea_entry *entry = &plan->entries[b];
     const fovea_sequence *sequence = &tensors->sequences[entry->batch];
     int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
-    fovea_status status = fovea_check_sequence(sequence, &shape, entry->batch, entry->kv_begin, end, alike, error);
+    fovea_status status = fovea_check_read_sequence(sequence, &shape, entry->batch, entry->kv_begin, end,
+                                                    problem->holes, alike, error);
     if (!status) status = check_entry_segments(plan, entry, tensors, written, count, *alike, error);
     if (status) return status;
   }

@@ -1,6 +1,7 @@
 #include "sight.h"
 
 #include "../base/bits.h"
+#include "holes.h"
 
 /* The rows of a tile that follow one another in one head and one band of the pattern. */
 typedef struct row_run {
@@ -12,7 +13,7 @@ typedef struct row_run {
 
 /* Whether a lane has the row, and the head of the pattern, of the lane before it. */
 static int repeats(const fovea_task_context *context, const fovea_tile *t, int lane) {
-  const int64_t heads = t->view.bands.pattern->heads;
+  const int64_t heads = t->view.bands.pattern ? t->view.bands.pattern->heads : 1;
   if (!lane || (heads > 1 && heads == context->plan->problem.heads)) return 0;
   return t->places[lane].row == t->places[lane - 1].row;
 }
@@ -51,6 +52,17 @@ static void read_pattern(const fovea_task_context *context, const fovea_tile *t,
   }
 }
 
+/* Before a pattern is read: no key, or, without one, every key. */
+static fovea_row_words words_without_pattern(const fovea_tile *t) {
+  const uint64_t word = t->view.bands.pattern ? 0 : ~UINT64_C(0);
+  return (fovea_row_words){{word, word}};
+}
+
+static void keep(fovea_row_words *words, const fovea_row_words *kept) {
+  words->of[0] &= kept->of[0];
+  words->of[1] &= kept->of[1];
+}
+
 /* The keys of a block from the first bit to the last; holes: a bit between them is not set. */
 static fovea_interval hull_of(const fovea_row_words *words, int *holes) {
   const uint64_t low = words->of[0], high = words->of[1];
@@ -62,10 +74,11 @@ static fovea_interval hull_of(const fovea_row_words *words, int *holes) {
   return (fovea_interval){first, end};
 }
 
-/* Takes away what the rules do not let the rows see. Returns 1 if some row then sees keys with holes between them;
- * the view's rows are from the first to the last. Lanes of padding see what the last row sees. */
-static int narrow_rows(const fovea_task_context *context, const fovea_tile *t, int64_t base, fovea_row_words *words,
-                       fovea_tile_view *view) {
+/* Takes away what the rules do not let the rows see, and keys that do not exist (held: NULL if all do). Returns 1
+ * if some row then sees keys with holes between them; the view's rows are from the first to the last. Lanes of
+ * padding see what the last row sees. */
+static int narrow_rows(const fovea_task_context *context, const fovea_tile *t, int64_t base,
+                       const fovea_row_words *held, fovea_row_words *words, fovea_tile_view *view) {
   int holes = 0, lanes = t->view.vectors * context->kernels->lanes;
   for (int i = 0; i < lanes; i++) {
     if (i >= t->rows.count) {
@@ -81,18 +94,21 @@ static int narrow_rows(const fovea_task_context *context, const fovea_tile *t, i
     const fovea_interval seen = {t->view.rows[i].begin - base, t->view.rows[i].end - base};
     words[i].of[0] &= fovea_bits_between(seen.begin, seen.end);
     words[i].of[1] &= fovea_bits_between(seen.begin - FOVEA_WORD_KEYS, seen.end - FOVEA_WORD_KEYS);
+    if (held) keep(&words[i], held);
     const fovea_interval keys = hull_of(&words[i], &holes);
     view->rows[i] = keys.begin < keys.end ? (fovea_interval){base + keys.begin, base + keys.end} : keys;
   }
   return holes;
 }
 
-/* All rows see one interval of the block by the pattern. Returns 0 if they do not. */
-static int narrow_alike(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
+/* All rows see one interval of the block by the pattern, of keys that exist. Returns 0 if they do not. */
+static int narrow_alike(const fovea_task_context *context, const fovea_tile *t, const fovea_row_words *held,
+                        fovea_sight *sight) {
   const int64_t base = context->walk.block;
-  fovea_row_words words = {{0, 0}};
+  fovea_row_words words = words_without_pattern(t);
   int holes = 0;
-  if (!fovea_pattern_is_uniform(&t->view.bands, base, words.of)) return 0;
+  if (t->view.bands.pattern && !fovea_pattern_is_uniform(&t->view.bands, base, words.of)) return 0;
+  if (held) keep(&words, held);
   fovea_interval keys = hull_of(&words, &holes);
   if (holes) return 0;
   fovea_tile_view *view = &sight->narrowed;
@@ -104,16 +120,17 @@ static int narrow_alike(const fovea_task_context *context, const fovea_tile *t, 
   return 1;
 }
 
-/* Sets what the pattern leaves of the block. Returns 1 if words have to say it, key by key. */
-static int narrow(const fovea_task_context *context, const fovea_tile *t, fovea_row_words *words,
-                  fovea_sight *sight) {
+/* Sets what the pattern, and holes of the sequence, leave of the block. Returns 1 if words have to say it, key by
+ * key. */
+static int narrow(const fovea_task_context *context, const fovea_tile *t, const fovea_row_words *held,
+                  fovea_row_words *words, fovea_sight *sight) {
   const int64_t base = context->walk.block;
   fovea_tile_view *view = &sight->narrowed;
-  if (narrow_alike(context, t, sight)) return 0;
-  for (int i = 0; i < t->rows.count; i++) words[i] = (fovea_row_words){{0, 0}};
-  read_pattern(context, t, base, words);
+  if (narrow_alike(context, t, held, sight)) return 0;
+  for (int i = 0; i < t->rows.count; i++) words[i] = words_without_pattern(t);
+  if (t->view.bands.pattern) read_pattern(context, t, base, words);
   view->vectors = t->view.vectors;
-  const int holes = narrow_rows(context, t, base, words, view);
+  const int holes = narrow_rows(context, t, base, held, words, view);
   fovea_join_rows(view, context->kernels->lanes);
   /* Parts of keys, too, are limits. */
   view->any = fovea_intersect(view->any, t->view.any);
@@ -124,12 +141,13 @@ static int narrow(const fovea_task_context *context, const fovea_tile *t, fovea_
 }
 
 int fovea_look(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
-  fovea_row_words words[FOVEA_ROW_TILE_LIMIT];
+  fovea_row_words words[FOVEA_ROW_TILE_LIMIT], held;
   const int64_t base = context->walk.block;
+  const int whole = !context->plan->problem.holes || fovea_holds_block(context, t->view.any, base, &held);
   int holes = 0;
   sight->rows = &t->view;
-  if (t->view.bands.pattern) {
-    holes = narrow(context, t, words, sight);
+  if (t->view.bands.pattern || !whole) {
+    holes = narrow(context, t, whole ? NULL : &held, words, sight);
     if (sight->narrowed.any.begin >= sight->narrowed.any.end) return 0;
   }
   fovea_read_mask(context, t, sight->rows, holes ? words : NULL, base, &sight->mask);

@@ -2,6 +2,7 @@
 
 #include "../feature/normaliser.h"
 #include "../plan/parts.h"
+#include "holes.h"
 #include "scores.h"
 #include "top_k.h"
 
@@ -90,7 +91,7 @@ fovea_tile *fovea_begin_tile(const fovea_task_context *context, int number, void
   t->kept = t->view.any.begin;
   if (fovea_counts_keys(&plan->problem))
     memset(fovea_seen_counts(plan, t), 0, (size_t)plan->kernels->row_tile * sizeof(int64_t));
-  t->block = fovea_next_block(&t->view, 0);
+  t->block = fovea_next_held_block(context, &t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
   t->scored = fovea_tile_is_scored(context, t);
   fovea_begin_top_k(context, t);
@@ -127,7 +128,7 @@ int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles) {
     fovea_tile *t = &tiles[i];
     if (t->block == walk->block) {
       walk->meeting[walk->tiles++] = t;
-      t->block = fovea_next_block(&t->view, walk->block + FOVEA_BLOCK_KEYS);
+      t->block = fovea_next_held_block(context, &t->view, walk->block + FOVEA_BLOCK_KEYS);
     }
     walk->next_block = fovea_least(walk->next_block, t->block);
   }

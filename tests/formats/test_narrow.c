@@ -6,6 +6,7 @@
 #include "support/check.h"
 #include "support/modes.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SEGMENTS = 8, FORMAT_DIM = 32 };
@@ -174,12 +175,70 @@ static void test_orders_meet(void **state) {
   }
 }
 
+/* A list of some of the segments, some of them without their last rows. The last segment stays as it is. */
+static int64_t drop_rows(const struct narrow_cache *cache, fovea_segment left[SEGMENTS], unsigned char *held,
+                         struct generator *generator) {
+  int64_t count = 0;
+  for (int i = 0; i < cache->count; i++) {
+    fovea_segment segment = cache->segments[i];
+    const int64_t choice = i + 1 < cache->count ? generator_below(generator, 3) : 0;
+    if (choice == 2) segment.rows = generator_below(generator, segment.rows + 1);
+    if (choice == 1) segment.rows = 0;
+    memset(held + cache->segments[i].first, 0, (size_t)cache->segments[i].rows);
+    memset(held + segment.first, 1, (size_t)segment.rows);
+    if (segment.rows > 0) left[count++] = segment;
+  }
+  return count;
+}
+
+/* Holes have the bits of a mask over all segments, in every mode. */
+static void check_holes(const fovea_problem *problem, const fovea_format *k, const fovea_format *v, int mixed,
+                        uint64_t seed, struct generator *generator) {
+  static struct narrow_cache cache;
+  unsigned char held[700];
+  fovea_segment left[SEGMENTS];
+  fovea_problem masked = *problem;
+  masked.mask_type = FOVEA_MASK_BOOL;
+  struct trial expected = trial_create(&masked, seed), trial = trial_create(problem, seed);
+  cache_fill(&cache, &expected, 0, k, v, mixed, generator);
+  const fovea_sequence all = fovea_sequence_of(cache.segments, cache.count);
+  const fovea_sequence some = fovea_sequence_of(left, drop_rows(&cache, left, held, generator));
+  for (int64_t h = 0; h < problem->heads; h++)
+    for (int64_t i = 0; i < problem->q_len; i++)
+      for (int64_t key = 0; key < problem->kv_len; key++)
+        mask_set(&expected.mask, 0, h, i, key, held[key] ? 0.0f : -INFINITY);
+  trial_run_cached(&expected, "scalar", &all, NULL);
+  trial.problem.holes = 1;
+  for (const char *const *isa = usable_isas_for(problem); *isa != NULL; isa++) {
+    trial_run_cached(&trial, *isa, &some, NULL);
+    assert_same_outputs(&trial, &expected);
+  }
+  trial_destroy(&trial);
+  trial_destroy(&expected);
+  cache_end(&cache);
+}
+
+static void test_holes(void **state) {
+  (void)state;
+  static const int64_t rows[] = {1, 3, 20, 70};
+  struct generator generator = {5};
+  for (int i = 0; i < USUAL_OR_LONG(2, 10) * NARROW_FORMATS; i++) {
+    const fovea_format format = narrow_format((fovea_format_name)(i % NARROW_FORMATS));
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 4, 2, rows[i % 4], 100 + generator_below(&generator, 500), 32 * (1 + i % 3),
+                       32 * (1 + i % 5 % 2));
+    fovea_problem_resolve(&problem, NULL);
+    problem.causal = i % 3 != 0;
+    if (i % 2) problem_set_modes(&problem, (int)generator_below(&generator, MODE_PAIRS));
+    if (i % 2) problem_random_vectors(&problem, &generator);
+    check_holes(&problem, &format, &format, i % 3, (uint64_t)i, &generator);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_presets),
-      cmocka_unit_test(test_orders_meet),
-      cmocka_unit_test(test_mixed),
-      cmocka_unit_test(test_descriptors),
+      cmocka_unit_test(test_presets),     cmocka_unit_test(test_orders_meet), cmocka_unit_test(test_mixed),
+      cmocka_unit_test(test_descriptors), cmocka_unit_test(test_holes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

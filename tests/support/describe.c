@@ -16,6 +16,7 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
         " mask %s of %" PRId64 " keys from %" PRId64 "%s, strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64,
         mask_type_name(problem->mask_type), problem->mask_keys, problem->mask_begin,
         problem->mask_begins != NULL ? " begins" : "", strides->batch, strides->head, strides->row, strides->key);
+  if (problem->holes) length += snprintf(text + length, size - (size_t)length, " holes");
   if (problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT)
     length +=
         snprintf(text + length, size - (size_t)length, " modes %d %d", (int)problem->scores, (int)problem->values);

@@ -48,12 +48,39 @@ static void context_shift(const fovea_rotary *given) {
   fovea_segment_init(&segment, 0, 2048, dim, dim, FOVEA_F32, numbers_of(kv_heads * 2048 * dim),
                      numbers_of(kv_heads * 2048 * dim));
   const fovea_sequence sequences[1] = {fovea_sequence_of(&segment, 1)};
-  /* snippet 8 */
+  /* snippet 10 */
   need(length == 976, "rows were not forgotten");
-  float *one_row = numbers_of(dim);
-  const int64_t begin = 100;
+}
+
+static void attend_with_holes(fovea_problem *problem, const fovea_sequence *sequence) {
+  fovea_tensors tensors;
+  float *o = numbers_of(problem->heads * dim);
+  fovea_tensors_init(&tensors, numbers_of(problem->heads * dim), NULL, NULL, o, NULL);
+  tensors.sequences = sequence;
+  worked(fovea_attend(problem, &tensors, NULL, &error), error.text, __LINE__);
+  computed(o, problem->heads * dim);
+}
+
+static void holes(void) {
+  const int64_t begin = 96, length = 128;
+  fovea_problem problem;
+  {
+    float *k = numbers_of(length * dim), *v = numbers_of(length * dim);
+    fovea_problem_init(&problem, 1, heads, 1, 1, length, dim, dim);
+    /* snippet 8 */
+    attend_with_holes(&problem, &sequence);
+  }
+  const int32_t table[TABLE] = {3, -1, -1, 0}; /* of pages of 32 positions */
+  fovea_segment segments[TABLE];
+  fovea_pages pages;
+  fovea_pages_init(&pages, 4, 32, kv_heads, dim, dim, FOVEA_F32, FOVEA_KEYS_IN_PANELS);
+  pages.k = numbers_of(pages.count * pages.k_strides.batch);
+  pages.v = numbers_of(pages.count * pages.v_strides.batch);
   /* snippet 9 */
-  need(gap.rows == 96 && both.kind != sinks.kind, "the gap is not there");
+  need(sinks.count == 1 && sequence.count == 2, "the stretches are not there");
+  fovea_problem_init(&problem, 1, heads, kv_heads, 1, length, dim, dim);
+  problem.segmented = problem.holes = 1;
+  attend_with_holes(&problem, &sequence);
 }
 
 int main(void) {
@@ -98,6 +125,7 @@ int main(void) {
   worked(fovea_append(&rows, &rotary, NULL, &error), error.text, __LINE__);
   drafts_and_moves(&rotary, sequences, pages.layers);
   context_shift(&rotary);
+  holes();
   tables_of_pages();
   return 0;
 }
