@@ -58,6 +58,8 @@ static fovea_status rotate(const fovea_nn_attention_call *call, const fovea_nn_h
     rotation.first_position = t->rotary_positions ? 0 : t->first_position;
     rotation.first_positions = t->rotary_positions ? NULL : t->first_positions;
     rotation.positions = t->rotary_positions;
+  } else {
+    rotation.positions = t->memory_positions;
   }
   return fovea_rotary_apply(call->attention.rotary, &rotation, execution, error);
 }
@@ -255,7 +257,10 @@ fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const f
   fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&call.execution);
   fovea_nn_plan plan = {.memory = &plans};
   const fovea_plan *found;
-  status = fovea_nn_find_plan(&plan, &call.problem, kind_of(&call), &found, error);
+  const int in_scratch = call.execution.scratch != NULL; /* then a plan is written to it */
+  if (in_scratch) status = fovea_nn_check_read_places(&call, error);
+  if (!status) status = fovea_nn_find_plan(&plan, &call.problem, kind_of(&call), &found, error);
+  if (!status && !in_scratch) status = fovea_nn_check_read_places(&call, error);
   if (!status) status = run_in_memory(&call, found, fovea_nn_plans_end(&plans), 0, error);
   fovea_nn_release_plan(&plan);
   return status;

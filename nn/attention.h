@@ -43,6 +43,8 @@ typedef struct fovea_nn_attention_call {
 fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                       const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                       fovea_nn_attention_call *call, fovea_error *error);
+/* Checks that y and scratch lie apart from weights, tables and lists, of a call that was checked. */
+fovea_status fovea_nn_check_read_places(const fovea_nn_attention_call *call, fovea_error *error);
 
 /* Reads a problem: refuses what a layer of attention does not use, and resolves the defaults, all but those of
  * score_strides. */

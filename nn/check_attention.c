@@ -134,6 +134,8 @@ static fovea_status check_settings(const fovea_nn_attention *a, const fovea_prob
   const fovea_bounded flag = {"rows_first", t->rows_first, 0, 1};
   if (t->memory && p->segmented) unused = "memory", why = "segmented is 1, so keys come from x and from the caches";
   if (t->memory_values && !t->memory) unused = "memory_values", why = "memory is NULL";
+  if (t->memory_positions && !a->rotary) unused = "memory_positions", why = "there is no rotary";
+  if (t->memory_positions && !t->memory) unused = "memory_positions", why = "memory is NULL";
   if (t->sequences && !p->segmented) unused = "sequences", why = "segmented is 0";
   if (t->layer != 0 && !p->segmented) unused = "layer", why = "segmented is 0";
   if (t->rows_first && (p->cu_seqlens_q || p->cu_seqlens_kv)) unused = "rows_first", why = "the batch is packed";
@@ -244,11 +246,30 @@ static fovea_status check_rotary(const fovea_nn_attention_call *call, fovea_erro
                                    .first = t->first_position,
                                    .firsts = t->first_positions,
                                    .rotary = t->rotary_positions};
-  const fovea_nn_positions keys = {.batch = p->batch, .length = p->kv_len, .cu_seqlens = p->cu_seqlens_kv};
+  const fovea_nn_positions keys = {.batch = p->batch,
+                                   .length = p->kv_len,
+                                   .cu_seqlens = p->cu_seqlens_kv,
+                                   .rotary = t->memory_positions,
+                                   .rotary_name = "memory_positions"};
   if (!rotary) return FOVEA_OK;
   const fovea_status status = fovea_nn_check_rotary(rotary, p->qk_dim, &rows, error);
   if (status || call->from_rows || p->segmented) return status;
   return fovea_nn_check_rotary(rotary, p->qk_dim, &keys, error);
+}
+
+fovea_status fovea_nn_check_read_places(const fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const fovea_nn_matrix written[] = {{"y", t->y, t->y_type, call->q.rows, call->attention.output->out, t->y_stride},
+                                     fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size)};
+  fovea_nn_matrix parts[FOVEA_NN_ATTENTION_PARTS];
+  const int count = fovea_nn_add_positions(call, parts, fovea_nn_add_attention(&call->attention, parts, 0));
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < 2 && !status; i++) {
+    if (!written[i].data) continue;
+    status = fovea_nn_check_matrix(&written[i], 0, error);
+    for (int j = 0; j < count && !status; j++) status = fovea_nn_check_apart(&written[i], &parts[j], error);
+  }
+  return status;
 }
 
 /* What outputs must lie apart from. What is not there, or is checked by the step that takes it, has no data. */
@@ -257,7 +278,8 @@ static fovea_status check_output_places(const fovea_nn_attention_call *call, fov
   const fovea_nn_attention_tensors *t = &call->tensors;
   const int64_t rows = call->q.rows, out = a->output->out;
   fovea_nn_matrix parts[FOVEA_NN_ATTENTION_PARTS];
-  const int count = fovea_nn_add_attention(a, parts, 0), with_memory = !call->from_rows && a->key;
+  const int with_memory = !call->from_rows && a->key;
+  const int count = fovea_nn_add_positions(call, parts, fovea_nn_add_attention(a, parts, 0));
   const fovea_nn_matrix none = {"memory", NULL, FOVEA_F32, 0, 0, 0};
   const fovea_nn_matrix tensors[] = {
       {"x", t->x, t->x_type, rows, a->query->in, t->x_stride},

@@ -117,14 +117,16 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
                                        fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT], fovea_error *error) {
   fovea_nn_attention_call call;
   fovea_nn_matrix parts[FOVEA_NN_BLOCK_PARTS];
-  const int count = fovea_nn_add_block(b, parts, 0);
+  int count = fovea_nn_add_block(b, parts, 0);
   fovea_status status = fovea_nn_check_attention(b->self, self->problem, self->tensors, NULL, &call, error);
   if (status) return status;
+  count = fovea_nn_add_positions(&call, parts, count);
   memcpy(outputs[0], call.outputs, sizeof call.outputs);
   memset(outputs[1], 0, sizeof call.outputs);
   if (cross) {
     status = fovea_nn_check_attention(b->cross, cross->problem, cross->tensors, NULL, &call, error);
     if (status) return status;
+    count = fovea_nn_add_positions(&call, parts, count);
     memcpy(outputs[1], call.outputs, sizeof call.outputs);
     if (call.from_rows && !call.problem.segmented) {
       return fovea_fail(error, FOVEA_ERROR_NULL, "memory of cross is NULL");
@@ -132,6 +134,9 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
   }
   for (int i = 0; i < count && !status && around->y.data; i++) {
     status = fovea_nn_check_apart(&around->y, &parts[i], error);
+  }
+  for (int i = 0; i < count && !status && around->scratch.data; i++) {
+    status = fovea_nn_check_apart(&around->scratch, &parts[i], error);
   }
   for (int i = 0; i < 2 && !status; i++) status = check_outputs(outputs[i], around, parts, count, error);
   return status ? status : fovea_nn_check_self_and_cross(outputs[0], outputs[1], error);

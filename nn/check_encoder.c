@@ -131,15 +131,21 @@ static fovea_status check_distances(const fovea_nn_encoder_call *call, fovea_err
 
 /* A list of rotary positions needs a layer that rotates by it; others, without a rotary embedding, pass it over. */
 static fovea_status check_rotary_positions(const fovea_nn_encoder_call *call, fovea_error *error) {
-  if (!call->self.rotary_positions) return FOVEA_OK;
-  for (int64_t i = 0; i < call->encoder.count; i++) {
+  const int crosses = call->rows.cross != NULL;
+  const char *unused = NULL;
+  if (crosses && call->cross.memory_positions) unused = "memory_positions";
+  if (crosses && call->cross.rotary_positions) unused = "rotary_positions of cross";
+  int self = call->self.rotary_positions != NULL, cross = unused != NULL;
+  for (int64_t i = 0; i < call->encoder.count && (self || cross); i++) {
     fovea_nn_block block;
     const fovea_status status = fovea_nn_block_at(&call->encoder, i, &block, error);
     if (status) return status;
-    if (block.self && block.self->rotary) return FOVEA_OK;
+    if (block.self && block.self->rotary) self = 0;
+    if (block.cross && block.cross->rotary) cross = 0;
   }
-  return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "rotary_positions is set and would not be used: no layer has a rotary embedding");
+  if (!self && !cross) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: no layer has a rotary embedding",
+                    self ? "rotary_positions" : unused);
 }
 
 fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
@@ -178,6 +184,7 @@ static fovea_status make_crossing(const fovea_nn_encoder_call *call, int64_t i, 
   fovea_nn_attention_tensors *t = &layer->cross_tensors;
   *t = call->cross;
   if (t->scores) t->scores += i * call->rows.cross_score_layer;
+  if (layer->block.cross && !layer->block.cross->rotary) t->rotary_positions = t->memory_positions = NULL;
   layer->cross = (fovea_nn_attending){call->rows.cross->problem, t};
   layer->crossing = &layer->cross;
   if (!call->cross_problem.segmented || !layer->block.cross) return FOVEA_OK;

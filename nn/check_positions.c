@@ -43,15 +43,16 @@ fovea_status fovea_nn_refuse_unused_positions(int64_t first, const int64_t *firs
 static fovea_status check_list(const fovea_nn_positions *p, int64_t axes, int64_t least, int64_t most,
                                fovea_error *error) {
   const int64_t rows = p->cu_seqlens ? p->length : p->batch * p->length;
+  const char *name = p->rotary_name ? p->rotary_name : "rotary_positions";
   if ((uintptr_t)p->rotary % _Alignof(int64_t) != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "rotary_positions is not at a multiple of %d bytes",
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s is not at a multiple of %d bytes", name,
                       (int64_t) _Alignof(int64_t));
   }
   for (int64_t i = 0; i < axes * rows; i++) {
     if (p->rotary[i] >= least && p->rotary[i] <= most) continue;
     return fovea_fail(error, FOVEA_ERROR_POSITION,
-                      "rotary_positions[%d] is %d; the rotary embedding's positions are from %d to %d", i,
-                      p->rotary[i], least, most);
+                      "%s[%d] is %d; the rotary embedding's positions are from %d to %d", name, i, p->rotary[i],
+                      least, most);
   }
   return FOVEA_OK;
 }

@@ -6,9 +6,11 @@
 #include "attention.h"
 #include "defaults.h"
 #include "encoder.h"
+#include "layer_parts.h"
 #include "layer_scratch.h"
 #include "linear.h"
 #include "positions.h"
+#include "scores.h"
 
 /* A call that was read. */
 typedef struct memory_call {
@@ -52,11 +54,15 @@ static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_atte
                     attention->value->in, attention->key->in);
 }
 
-/* The memory's rows are at positions 0, 1, ... */
+/* The memory's rows are at positions 0, 1, ..., or at those of a list. */
 static fovea_status check_rotary(const memory_call *call, const fovea_nn_attention *attention, fovea_error *error) {
   const fovea_problem *p = &call->problem;
-  const fovea_nn_positions positions = {
-      .batch = p->batch, .length = p->kv_len, .cu_seqlens = p->cu_seqlens_kv, .lengths = p->kv_lens};
+  const fovea_nn_positions positions = {.batch = p->batch,
+                                        .length = p->kv_len,
+                                        .cu_seqlens = p->cu_seqlens_kv,
+                                        .lengths = p->kv_lens,
+                                        .rotary = call->tensors.memory_positions,
+                                        .rotary_name = "memory_positions"};
   if (!attention->rotary) return FOVEA_OK;
   return fovea_nn_check_rotary(attention->rotary, p->qk_dim, &positions, error);
 }
@@ -64,17 +70,21 @@ static fovea_status check_rotary(const memory_call *call, const fovea_nn_attenti
 static fovea_status check_layers(const memory_call *call, fovea_error *error) {
   fovea_nn_attention attention;
   fovea_status status = FOVEA_OK;
+  int rotates = 0;
   for (int64_t i = 0; i < call->decoder.count && !status; i++) {
     status = read_layer(call, i, &attention, error);
     if (!status) status = check_rotary(call, &attention, error);
+    rotates |= !status && attention.rotary;
   }
-  return status;
+  if (status || rotates || !call->tensors.memory_positions) return status;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "memory_positions is set and would not be used: no layer has a rotary embedding");
 }
 
 /* The projections have a row for each of the memory, whatever the problem is for later. */
 static void place_heads(memory_call *call) {
   fovea_problem *p = &call->problem;
-  p->segmented = 0;
+  p->segmented = p->holes = 0;
   p->q_len = 0;
   p->cu_seqlens_q = NULL;
   fovea_nn_place_heads(p, call->tensors.rows_first, &call->heads);
@@ -124,6 +134,23 @@ static fovea_nn_matrix memory_of(const memory_call *call, const fovea_nn_linear 
   return memory;
 }
 
+/* Scratch lies apart from a layer's weights, tables and lists. */
+static fovea_status check_scratch_place(const memory_call *call, const fovea_nn_attention *attention,
+                                        fovea_error *error) {
+  const fovea_nn_matrix scratch = fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size);
+  fovea_nn_attention_call layer = call->heads;
+  fovea_nn_matrix parts[FOVEA_NN_ATTENTION_PARTS];
+  fovea_status status = FOVEA_OK;
+  layer.attention = *attention;
+  layer.problem = call->problem;
+  layer.tensors = call->tensors;
+  layer.memory_rows = call->heads.k.rows;
+  const int count = fovea_nn_add_positions(&layer, parts, fovea_nn_add_attention(attention, parts, 0));
+  for (int i = 0; i < count && !status && scratch.data; i++)
+    status = fovea_nn_check_apart(&scratch, &parts[i], error);
+  return status;
+}
+
 /* Checks what all layers read, before the first writes its caches. */
 static fovea_status check_memory(const memory_call *call, fovea_error *error) {
   fovea_status status = FOVEA_OK;
@@ -134,6 +161,7 @@ static fovea_status check_memory(const memory_call *call, fovea_error *error) {
     const fovea_nn_matrix keys = memory_of(call, attention.key, 0), values = memory_of(call, attention.value, 1);
     status = fovea_nn_check_matrix(&keys, 0, error);
     if (!status) status = fovea_nn_check_matrix(&values, 0, error);
+    if (!status) status = check_scratch_place(call, &attention, error);
   }
   return status;
 }
@@ -162,6 +190,7 @@ static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, 
   rows.v_strides = p->v_strides;
   rows.cu_seqlens = p->cu_seqlens_kv;
   rows.row_counts = p->cu_seqlens_kv ? NULL : p->kv_lens;
+  rows.rotary_positions = attention.rotary ? call->tensors.memory_positions : NULL; /* some layer has one */
   rows.layer = call->tensors.layer + i;
   rows.isa = p->isa;
   return fovea_append(&rows, attention.rotary, &execution, error);

@@ -25,17 +25,31 @@ int fovea_nn_add_norm(const fovea_nn_norm *given, fovea_nn_matrix *parts, int co
   return count + 2;
 }
 
-/* Frequencies are doubles: two f32 each. */
+/* Doubles and int64 as two f32 each. */
+static fovea_nn_matrix list_of(const char *name, const void *numbers, int64_t count) {
+  return row_of(name, numbers, count * (int64_t)(sizeof(int64_t) / sizeof(float)));
+}
+
+/* Bytes as the pairs of bytes that they lie in: elements of what is written are whole pairs. */
+static fovea_nn_matrix bytes_of(const char *name, const unsigned char *bytes, int64_t count) {
+  const size_t before = (uintptr_t)bytes % 2;
+  fovea_nn_matrix list =
+      row_of(name, bytes ? (const void *)((uintptr_t)bytes - before) : NULL, (count + (int64_t)before + 1) / 2);
+  list.type = FOVEA_F16;
+  return list;
+}
+
 static int add_rotary(const fovea_rotary *given, fovea_nn_matrix *parts, int count) {
   fovea_rotary r;
   if (!given || fovea_read_rotary(given, &r, NULL) != FOVEA_OK) return count;
-  const int64_t pairs = r.dims / 2, words = (int64_t)(sizeof(double) / sizeof(float));
-  parts[count] = row_of("frequencies", r.frequencies, pairs * words);
+  const int64_t pairs = r.dims / 2;
+  parts[count] = list_of("frequencies", r.frequencies, pairs);
   parts[count + 1] =
       (fovea_nn_matrix){"cosines", r.cosines, FOVEA_F32, r.cosines ? r.table_rows : 0, pairs, r.table_stride};
   parts[count + 2] =
       (fovea_nn_matrix){"sines", r.sines, FOVEA_F32, r.sines ? r.table_rows : 0, pairs, r.table_stride};
-  return count + 3;
+  parts[count + 3] = bytes_of("pair_axes", r.pair_axes, pairs);
+  return count + 4;
 }
 
 int fovea_nn_add_attention(const fovea_nn_attention *given, fovea_nn_matrix *parts, int count) {
@@ -48,6 +62,16 @@ int fovea_nn_add_attention(const fovea_nn_attention *given, fovea_nn_matrix *par
   parts[count] = row_of("bias_key", a.bias_key, a.key->out);
   parts[count + 1] = row_of("bias_value", a.bias_value, a.value->out);
   return count + 2;
+}
+
+int fovea_nn_add_positions(const fovea_nn_attention_call *call, fovea_nn_matrix *parts, int count) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  fovea_rotary rotary = {.axes = 1};
+  if (call->attention.rotary && fovea_read_rotary(call->attention.rotary, &rotary, NULL) != FOVEA_OK) return count;
+  parts[count] = list_of("first_positions", t->first_positions, call->problem.batch);
+  parts[count + 1] = list_of("rotary_positions", t->rotary_positions, rotary.axes * call->q.rows);
+  parts[count + 2] = list_of("memory_positions", t->memory_positions, rotary.axes * call->memory_rows);
+  return count + 3;
 }
 
 int fovea_nn_add_block(const fovea_nn_block *b, fovea_nn_matrix *parts, int count) {

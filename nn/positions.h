@@ -11,6 +11,7 @@ typedef struct fovea_nn_positions {
   int64_t first;             /* of each entry's row 0, if there is no list of them */
   const int64_t *firsts;     /* NULL: none */
   const int64_t *rotary;     /* what each row is rotated to, if not to its position; NULL: none */
+  const char *rotary_name;   /* of this list in error texts; NULL: rotary_positions */
 } fovea_nn_positions;
 
 int64_t fovea_nn_length_of(const fovea_nn_positions *positions, int64_t entry);

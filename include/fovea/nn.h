@@ -286,8 +286,8 @@ typedef struct fovea_nn_attention_tensors {
    * first_positions[b] + i. */
   const fovea_sequence *sequences;
   int64_t layer; /* of the segments; default 0 */
-  /* Positions of the rows, for rotary embedding and caches. Without caches, keys are at positions 0, 1, ... if
-   * there is a memory, else at those of the rows. Default 0 and NULL; at most one is set. */
+  /* Positions of the rows, for rotary embedding and caches. Without caches, keys are at positions 0, 1, ... (or
+   * memory_positions) if there is a memory, else at those of the rows. Default 0 and NULL; at most one is set. */
   int64_t first_position;
   const int64_t *first_positions;
 
@@ -296,6 +296,10 @@ typedef struct fovea_nn_attention_tensors {
    * q_len + i for row i of entry b, also with rows_first; packed, one for each row. Needs a rotary embedding; of a
    * stack, in one of its layers. Default NULL: the positions of the rows. */
   const int64_t *rotary_positions;
+  /* The same for keys of a memory: batch * kv_len numbers for each axis, number b * kv_len + i for row i of entry
+   * b; packed, one for each row. Needs a memory, which of an encoder-decoder may be the source, and a rotary
+   * embedding. fovea_nn_encoder_decoder_prepare() takes it, too. Default NULL: 0, 1, ... */
+  const int64_t *memory_positions;
 
   /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem,
    * apart from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the
