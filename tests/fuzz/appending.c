@@ -42,7 +42,7 @@ static int has_axes(const fovea_rotary *rotary) {
   return rotary->pair_axes != NULL;
 }
 
-static int is_sound_rotary(const fovea_rotary *rotary, int64_t dim) {
+int is_sound_rotary(const fovea_rotary *rotary, int64_t dim) {
   const int64_t pairs = rotary->dims / 2;
   if ((int)rotary->layout < 0 || (int)rotary->layout > FOVEA_ROTARY_HALVES) return 0;
   if (rotary->dims < 0 || rotary->dims > dim || rotary->dims % 2 != 0) return 0;
@@ -89,11 +89,21 @@ static int entry_is_sound(const struct new_rows *call, int64_t entry) {
          sequence_fits(&call->rows.sequences[entry], &shape, first, first + count);
 }
 
+/* Strides that say "contiguous", as they are meant. */
+static fovea_strides strides_of(const fovea_new_rows *rows, int values) {
+  const uint64_t row = (uint64_t)(values ? rows->v_dim : rows->qk_dim), head = (uint64_t)rows->rows * row;
+  fovea_strides strides = values ? rows->v_strides : rows->k_strides;
+  if (strides.batch == FOVEA_CONTIGUOUS) strides.batch = (int64_t)((uint64_t)rows->kv_heads * head);
+  if (strides.head == FOVEA_CONTIGUOUS) strides.head = (int64_t)head;
+  if (strides.row == FOVEA_CONTIGUOUS) strides.row = (int64_t)row;
+  return strides;
+}
+
 static void mark_tensor(struct arena *arena, const fovea_new_rows *rows, int64_t entry) {
   for (int64_t head = 0; head < rows->kv_heads; head++)
     for (int64_t row = 0; row < count_of(rows, entry) && !arena->outside; row++) {
-      const struct row key = tensor_row_at(rows->k, rows->k_type, rows->k_strides, entry, head, row);
-      const struct row value = tensor_row_at(rows->v, rows->v_type, rows->v_strides, entry, head, row);
+      const struct row key = tensor_row_at(rows->k, rows->k_type, strides_of(rows, 0), entry, head, row);
+      const struct row value = tensor_row_at(rows->v, rows->v_type, strides_of(rows, 1), entry, head, row);
       mark_row(arena, &key, rows->qk_dim, ARENA_READ);
       mark_row(arena, &value, rows->v_dim, ARENA_READ);
     }
@@ -174,8 +184,8 @@ static void write_to_model(const struct scene *scene, const struct new_rows *cal
       for (int64_t head = 0; head < rows->kv_heads; head++) {
         const int64_t position = first_of(rows, b) + i;
         const fovea_segment *segment = segment_of(&rows->sequences[b], position);
-        const struct row key = tensor_row_at(rows->k, rows->k_type, rows->k_strides, b, head, i);
-        const struct row value = tensor_row_at(rows->v, rows->v_type, rows->v_strides, b, head, i);
+        const struct row key = tensor_row_at(rows->k, rows->k_type, strides_of(rows, 0), b, head, i);
+        const struct row value = tensor_row_at(rows->v, rows->v_type, strides_of(rows, 1), b, head, i);
         const struct row new_key = segment_row(segment, 0, head, position);
         const struct row new_value = segment_row(segment, 1, head, position);
         float numbers[DIM_LIMIT];

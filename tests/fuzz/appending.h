@@ -6,4 +6,7 @@
 
 void append(struct scene *scene);
 
+/* Whether an embedding may rotate keys of `dim`. */
+int is_sound_rotary(const fovea_rotary *rotary, int64_t dim);
+
 #endif

@@ -10,6 +10,7 @@ enum { KEYS = 1024, POSITIONS = 400 };
 /* One problem over the scene's sequences. Its lists and tensors are allocations of exactly their size. */
 struct attention {
   fovea_problem problem; /* of both calls */
+  int holes;             /* of the call over segments */
   int64_t *begins, *ends;
   fovea_sequence *sequences;
   unsigned char *q, *o, *expected;
@@ -109,15 +110,17 @@ static enum verdict judge(struct scene *scene, const struct attention *attention
     const int64_t begin = attention->begins[b], end = attention->ends[b];
     if (begin < 0 || begin > end || end > problem->kv_len) return VERDICT_REFUSED;
     if (has_lost_rows(problem, end)) return VERDICT_REFUSED;
-    if (!sequence_holds(&attention->sequences[b], first_key(attention, b), end_key(attention, b)))
+    if (!(attention->holes ? sequence_reaches : sequence_holds)(&attention->sequences[b], first_key(attention, b),
+                                                                end_key(attention, b)))
       return VERDICT_REFUSED;
     if (!sequence_fits(&attention->sequences[b], &scene->shape, first_key(attention, b), end_key(attention, b)))
       return VERDICT_REFUSED;
   }
   if (problem->kv_len > KEYS) return VERDICT_ELSEWHERE;
   for (int64_t b = 0; b < problem->batch; b++)
-    mark_sequence(&scene->arena, &attention->sequences[b], &scene->shape, first_key(attention, b),
-                  end_key(attention, b), ARENA_READ);
+    for (int64_t p = first_key(attention, b); p < end_key(attention, b); p++)
+      if (holds_position(&attention->sequences[b], p))
+        mark_sequence(&scene->arena, &attention->sequences[b], &scene->shape, p, p + 1, ARENA_READ);
   return judge_marks(&scene->arena);
 }
 
@@ -128,7 +131,7 @@ static float *gathered(const struct scene *scene, const struct attention *attent
   float *tensor = allocate((size_t)(problem->batch * heads * keys * dim) * sizeof(float));
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t p = first_key(attention, b); p < end_key(attention, b); p++)
-      for (int64_t head = 0; head < heads; head++) {
+      for (int64_t head = 0; head < heads && holds_position(&attention->sequences[b], p); head++) {
         const fovea_segment *segment = segment_of(&attention->sequences[b], p);
         const struct row row = segment_row(segment, values, head, p);
         load_row(&scene->arena, &row, dim, tensor + ((b * heads + head) * keys + p) * dim);
@@ -136,12 +139,14 @@ static float *gathered(const struct scene *scene, const struct attention *attent
   return tensor;
 }
 
-/* A mask that hides the positions that are not held any more. */
+/* A mask that hides the positions that are not held. */
 static unsigned char *mask_of(const struct attention *attention) {
   const int64_t keys = attention->problem.kv_len;
   unsigned char *mask = allocate((size_t)(attention->problem.batch * keys));
   for (int64_t b = 0; b < attention->problem.batch; b++)
-    for (int64_t p = 0; p < keys; p++) mask[b * keys + p] = p >= attention->begins[b];
+    for (int64_t p = 0; p < keys; p++)
+      mask[b * keys + p] =
+          p >= first_key(attention, b) && p < end_key(attention, b) && holds_position(&attention->sequences[b], p);
   return mask;
 }
 
@@ -167,12 +172,13 @@ static int is_untouched(const void *memory, size_t size) {
   return 1;
 }
 
-void attend(struct scene *scene) {
-  struct attention attention;
+void attend(struct scene *scene, int holes) {
+  struct attention attention = {.holes = holes};
   create(&attention, scene);
   const enum verdict verdict = judge(scene, &attention);
   fovea_problem problem = attention.problem;
   problem.segmented = 1;
+  problem.holes = holes;
   problem.kv_begins = attention.begins;
   problem.isa = scene_isa(scene);
   fovea_tensors tensors;

@@ -69,23 +69,48 @@ const fovea_segment *segment_at(const fovea_sequence *sequence, int64_t i) {
                                                (size_t)i * sequence->segment_size);
 }
 
-int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end) {
+int sequence_ascends(const fovea_sequence *sequence) {
   const int64_t limit = INT64_C(1) << 48;
   int64_t next = 0;
-  if (begin >= end) return 1;
   if (!is_segment_size(sequence->segment_size)) return 0;
-  if (sequence->segments == NULL || sequence->count < 1 || sequence->segments[0].first > begin) return 0;
+  if (sequence->segments == NULL || sequence->count < 1) return 0;
   for (int64_t i = 0; i < sequence->count; i++) {
     const fovea_segment *segment = segment_at(sequence, i);
     const int layout = (int)segment->k_layout;
     if (segment->first < 0 || segment->first > limit || segment->rows < 1 || segment->rows > limit) return 0;
-    if (i > 0 && segment->first != next) return 0;
+    if (i > 0 && segment->first < next) return 0;
     if (layout != FOVEA_KEYS_IN_ROWS && layout != FOVEA_KEYS_IN_PANELS) return 0;
     if (layout == FOVEA_KEYS_IN_PANELS && segment->first % FOVEA_PANEL_ROWS != 0) return 0;
     if (!is_side(segment->k, segment->k_type) || !is_side(segment->v, segment->v_type)) return 0;
     next = segment->first + segment->rows;
   }
-  return end <= next;
+  return 1;
+}
+
+int sequence_reaches(const fovea_sequence *sequence, int64_t begin, int64_t end) {
+  if (begin >= end) return 1;
+  if (!sequence_ascends(sequence)) return 0;
+  const fovea_segment *last = segment_at(sequence, sequence->count - 1);
+  return end <= last->first + last->rows;
+}
+
+int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end) {
+  if (begin >= end) return 1;
+  if (!sequence_reaches(sequence, begin, end) || sequence->segments[0].first > begin) return 0;
+  for (int64_t i = 1; i < sequence->count; i++) {
+    const fovea_segment *before = segment_at(sequence, i - 1), *segment = segment_at(sequence, i);
+    const int64_t hole = before->first + before->rows;
+    if (hole < segment->first && hole < end && segment->first > begin) return 0;
+  }
+  return 1;
+}
+
+int holds_position(const fovea_sequence *sequence, int64_t position) {
+  for (int64_t i = 0; i < sequence->count; i++) {
+    const fovea_segment *segment = segment_at(sequence, i);
+    if (position >= segment->first && position < segment->first + segment->rows) return 1;
+  }
+  return 0;
 }
 
 int sequence_fits(const fovea_sequence *sequence, const struct row_shape *shape, int64_t begin, int64_t end) {
@@ -131,18 +156,25 @@ static void mark_panels(struct arena *arena, const fovea_segment *segment, const
   if (shape->qk_dim <= DIM_LIMIT) arena_mark(arena, row.first, elements * (int64_t)type_size(row.type), ARENA_READ);
 }
 
+void mark_rows(struct arena *arena, const fovea_sequence *sequence, const struct row_shape *shape, int64_t position,
+               enum arena_use use) {
+  const fovea_segment *segment = segment_of(sequence, position);
+  for (int64_t head = 0; head < shape->kv_heads && !arena->outside; head++) {
+    const struct row key = segment_row(segment, 0, head, position);
+    const struct row value = segment_row(segment, 1, head, position);
+    mark_row(arena, &key, shape->qk_dim, use);
+    mark_row(arena, &value, shape->v_dim, use);
+  }
+}
+
 void mark_sequence(struct arena *arena, const fovea_sequence *sequence, const struct row_shape *shape,
                    int64_t begin, int64_t end, enum arena_use use) {
-  for (int64_t position = begin; position < end; position++) {
+  for (int64_t position = begin; position < end && !arena->outside; position++) {
     const fovea_segment *segment = segment_of(sequence, position);
-    for (int64_t head = 0; head < shape->kv_heads && !arena->outside; head++) {
-      const struct row key = segment_row(segment, 0, head, position);
-      const struct row value = segment_row(segment, 1, head, position);
-      mark_row(arena, &key, shape->qk_dim, use);
-      mark_row(arena, &value, shape->v_dim, use);
-      if (use == ARENA_READ && key.panels) mark_panels(arena, segment, shape, head, position);
-    }
-    if (arena->outside) return;
+    mark_rows(arena, sequence, shape, position, use);
+    if (use != ARENA_READ || segment->k_layout != FOVEA_KEYS_IN_PANELS) continue;
+    for (int64_t head = 0; head < shape->kv_heads && !arena->outside; head++)
+      mark_panels(arena, segment, shape, head, position);
   }
 }
 

@@ -28,17 +28,24 @@ struct row page_row(const fovea_pages *pages, int values, int64_t page, int64_t 
 enum { EARLIER_SEGMENT = offsetof(fovea_segment, layers) };
 int is_segment_size(size_t size);
 
-/* Whether segments follow each other and hold these positions, with pointers that can be those of such elements. */
+/* Whether segments ascend without overlaps, with pointers that can be those of such elements. */
+int sequence_ascends(const fovea_sequence *sequence);
+/* Whether they also hold these positions. With holes, whether they reach behind the last. */
 int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end);
+int sequence_reaches(const fovea_sequence *sequence, int64_t begin, int64_t end);
+/* Whether some segment holds a position. */
+int holds_position(const fovea_sequence *sequence, int64_t position);
 /* Whether segments that know their heads and dims have those of a call that wants these positions. */
 int sequence_fits(const fovea_sequence *sequence, const struct row_shape *shape, int64_t begin, int64_t end);
 /* The one that holds a position. */
 const fovea_segment *segment_at(const fovea_sequence *sequence, int64_t i);
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position);
 
-/* Marks all rows at these positions. If rows are read, whole panels may be read. */
+/* Marks all rows at these positions, or at one. If rows are read at several, whole panels may be read. */
 void mark_sequence(struct arena *arena, const fovea_sequence *sequence, const struct row_shape *shape,
                    int64_t begin, int64_t end, enum arena_use use);
+void mark_rows(struct arena *arena, const fovea_sequence *sequence, const struct row_shape *shape, int64_t position,
+               enum arena_use use);
 void mark_row(struct arena *arena, const struct row *row, int64_t dim, enum arena_use use);
 
 /* In the model. Instead of its first `rotated` elements, the new row has these numbers. */

@@ -240,6 +240,42 @@ static int untouched(const float *numbers, int64_t count) {
   return 1;
 }
 
+/* Without one of the segments, but the last: the bits of a mask that hides its keys. The tensors are `numbers` and
+ * `rows` numbers of O and LSE. */
+static void attend_without_one(struct scene *scene, fovea_problem problem, const float *q, const float *k,
+                               const float *v, int64_t numbers, int64_t rows) {
+  const int64_t gone = bytes_below(scene->bytes, scene->count - 1);
+  const fovea_segment *hole = &scene->segments[gone];
+  fovea_segment left[SEGMENTS];
+  fovea_tensors tensors;
+  fovea_error error;
+  int64_t count = 0;
+  float *o = allocate(2 * numbers, sizeof *o), *lse = allocate(2 * rows, sizeof *lse);
+  unsigned char *mask = allocate(problem.kv_len, 1);
+  for (int64_t i = 0; i < scene->count; i++)
+    if (i != gone) left[count++] = scene->segments[i];
+  for (int64_t p = 0; p < problem.kv_len; p++) mask[p] = p < hole->first || p >= hole->first + hole->rows;
+  const fovea_sequence sequence = fovea_sequence_of(left, count);
+  problem.segmented = problem.holes = 1;
+  fovea_tensors_init(&tensors, q, NULL, NULL, o, lse);
+  tensors.sequences = &sequence;
+  const fovea_status status = fovea_attend(&problem, &tensors, NULL, &error);
+  if (status != FOVEA_OK) fprintf(stderr, "%s\n", error.text);
+  EXPECT(status == FOVEA_OK);
+  problem.isa = NULL;
+  problem.segmented = problem.holes = 0;
+  problem.mask_type = FOVEA_MASK_BOOL;
+  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 1, problem.kv_len);
+  fovea_tensors_init(&tensors, q, k, v, o + numbers, lse + rows);
+  tensors.mask = mask;
+  EXPECT(fovea_attend(&problem, &tensors, NULL, NULL) == FOVEA_OK);
+  EXPECT(memcmp(o, o + numbers, (size_t)numbers * sizeof *o) == 0);
+  EXPECT(memcmp(lse, lse + rows, (size_t)rows * sizeof *lse) == 0);
+  free(o);
+  free(lse);
+  free(mask);
+}
+
 static void attend(struct scene *scene) {
   struct bytes *bytes = scene->bytes;
   const fovea_segment *last = &scene->segments[scene->count - 1];
@@ -258,7 +294,8 @@ static void attend(struct scene *scene) {
   float *expected_lse = allocate(heads * rows, sizeof *lse);
   for (int64_t i = 0; i < heads * rows * scene->dim[0]; i++) q[i] = (float)(i % 17 - 8) / 8;
   const fovea_sequence sequence = fovea_sequence_of(scene->segments, scene->count);
-  problem.isa = any_isa(bytes);
+  const char *const isa = any_isa(bytes);
+  problem.isa = isa;
   problem.segmented = 1;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse);
   tensors.sequences = &sequence;
@@ -284,6 +321,9 @@ static void attend(struct scene *scene) {
     EXPECT(fovea_attend(&problem, &tensors, NULL, NULL) == FOVEA_OK);
     EXPECT(memcmp(o, expected, (size_t)numbers * sizeof *o) == 0);
     EXPECT(memcmp(lse, expected_lse, (size_t)(heads * rows) * sizeof *lse) == 0);
+    problem.isa = isa;
+    if (scene->count > 1 && bytes_one_in(bytes, 2))
+      attend_without_one(scene, problem, q, k, v, numbers, heads * rows);
     free(k);
     free(v);
   }

@@ -117,6 +117,16 @@ static void choose_features(struct nn_scene *s, struct nn_attention *a) {
   t->top_scores = floats(s, rows, p->q_len, TOP);
 }
 
+/* What rows, and the rows of a memory, are rotated to, if not to their positions. */
+static void choose_positions(struct nn_scene *s, struct nn_attention *a) {
+  const fovea_problem *p = &a->problem;
+  fovea_nn_attention_tensors *t = &a->tensors;
+  const unsigned choice = bytes_one(s->bytes);
+  if (!a->attention.rotary) return;
+  if ((choice & 1) && t->first_position == 0) t->rotary_positions = nn_list(s, rows_of(p->batch, p->q_len), 200);
+  if ((choice & 2) && t->memory) t->memory_positions = nn_list(s, rows_of(p->batch, p->kv_len), 200);
+}
+
 static void make_attention(struct nn_scene *s) {
   static const struct field fields[] = {
       NN_FIELD(fovea_nn_attention_tensors, x_type, INTEGER),
@@ -149,6 +159,7 @@ static void make_attention(struct nn_scene *s) {
   if (bytes_one_in(s->bytes, 3)) t->residual = nn_tensor(s, rows, out, t->residual_stride, t->residual_type);
   choose_features(s, a);
   may_lose_rows(s, a);
+  choose_positions(s, a);
 }
 
 static fovea_status run_attention(struct nn_scene *s, const char *isa, const fovea_execution *e,

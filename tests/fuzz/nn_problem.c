@@ -54,7 +54,7 @@ void nn_choose_rules(struct nn_scene *s, fovea_problem *p) {
 int nn_loses_rows(const fovea_problem *p) {
   const int window = p->window_left != FOVEA_UNLIMITED || p->window_right != FOVEA_UNLIMITED;
   if (p->offset != FOVEA_OFFSET_BOTTOM_RIGHT || p->offsets) return 0;
-  if (!p->causal && !window && p->chunk_size == 0) return 0;
+  if (!p->causal && !window && p->chunk_size == 0 && p->term_count == 0 && !p->shaw) return 0;
   if ((uintptr_t)p->kv_lens % sizeof *p->kv_lens != 0) return 0;
   if (!p->kv_lens) return p->kv_len > 0 && p->kv_len < p->q_len;
   for (int64_t b = 0; b < p->batch; b++)

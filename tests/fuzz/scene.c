@@ -185,6 +185,47 @@ void scene_cut(struct scene *scene, int64_t entry) {
   }
 }
 
+/* Rows begin to end - 1 of a segment; of panels, `begin` is the first of a panel. */
+static fovea_segment piece_of(const fovea_segment *segment, int64_t begin, int64_t end) {
+  const struct row key = segment_row(segment, 0, 0, begin), value = segment_row(segment, 1, 0, begin);
+  fovea_segment piece = *segment;
+  piece.first = begin;
+  piece.rows = end - begin;
+  piece.k = (void *)(uintptr_t)key.first;
+  piece.v = (void *)(uintptr_t)value.first;
+  return piece;
+}
+
+void scene_punch(struct scene *scene, int64_t entry) {
+  struct bytes *bytes = scene->bytes;
+  const fovea_sequence *sequence = &scene->sequences[entry];
+  fovea_segment pieces[4 * SCENE_SEGMENTS];
+  int64_t count = 0, first, last;
+  if (!sequence->segments || sequence->count < 1 || sequence->count > 2 * SCENE_SEGMENTS) return;
+  if (!is_segment_size(sequence->segment_size)) return;
+  first = sequence->segments[0].first;
+  if (!sequence_ascends(sequence)) return;
+  const fovea_segment *end = segment_at(sequence, sequence->count - 1);
+  last = end->first + end->rows;
+  if (last - first < 3 || last - first > 1024) return;
+  const int64_t begin = first + bytes_below(bytes, last - first - 1);
+  const int64_t behind = begin + 1 + bytes_below(bytes, last - begin - 1);
+  for (int64_t i = 0; i < sequence->count; i++) {
+    fovea_segment segment = {.rows = 0};
+    memcpy(&segment, segment_at(sequence, i), sequence->segment_size);
+    const int64_t after = segment.first + segment.rows;
+    int64_t again = behind > segment.first ? behind : segment.first; /* where rows are held again */
+    if (segment.k_layout == FOVEA_KEYS_IN_PANELS) again = (again + 15) / 16 * 16;
+    if (begin >= after || behind <= segment.first) {
+      pieces[count++] = segment;
+      continue;
+    }
+    if (begin > segment.first) pieces[count++] = piece_of(&segment, segment.first, begin);
+    if (again < after) pieces[count++] = piece_of(&segment, again, after);
+  }
+  scene_set(scene, entry, pieces, count);
+}
+
 void scene_positions(struct scene *scene, const fovea_sequence *sequence, int64_t most, int64_t *begin,
                      int64_t *end) {
   struct bytes *bytes = scene->bytes;
@@ -226,7 +267,7 @@ static const float *create_table(struct scene *scene, const fovea_rotary *rotary
 }
 
 /* Angles from a base, from frequencies or from tables. */
-static void create_rotary(struct new_rows *call, struct scene *scene) {
+void rotary_create(struct new_rows *call, struct scene *scene) {
   static const double bases[] = {10000.0, 1.0, 500000.5, 1e300};
   struct bytes *bytes = scene->bytes;
   fovea_rotary *rotary = &call->rotary;
@@ -306,7 +347,7 @@ void new_rows_create(struct new_rows *call, struct scene *scene) {
   rows->v_type = (fovea_type)bytes_below(bytes, 3);
   rows->k = create_tensor(scene, rows, rows->qk_dim, rows->k_type, &rows->k_strides);
   rows->v = create_tensor(scene, rows, rows->v_dim, rows->v_type, &rows->v_strides);
-  create_rotary(call, scene);
+  rotary_create(call, scene);
   rows->isa = scene_isa(scene);
   if (scene->wild && bytes_one_in(bytes, 3)) wild_edit(rows, row_fields, COUNT(row_fields), bytes);
   if (scene->wild && bytes_one_in(bytes, 32)) rows->sequences = NULL;

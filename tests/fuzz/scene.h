@@ -24,7 +24,10 @@ void scene_set(struct scene *scene, int64_t entry, const fovea_segment *segments
 /* Makes segments of any layout; in a wild scene with gaps, overlaps, and nonsense in any field. */
 void scene_cut(struct scene *scene, int64_t entry);
 
-/* Positions that a sequence holds, if it is sound, and at most `most` of them. */
+/* Takes rows away between the first and the last of a sequence that is sound: a hole, or part of one. */
+void scene_punch(struct scene *scene, int64_t entry);
+
+/* Positions that a sequence holds, if it is sound and has no holes, and at most `most` of them. */
 void scene_positions(struct scene *scene, const fovea_sequence *sequence, int64_t most, int64_t *begin,
                      int64_t *end);
 
@@ -41,6 +44,8 @@ struct new_rows {
 };
 
 void new_rows_create(struct new_rows *call, struct scene *scene);
+/* Only its embedding. */
+void rotary_create(struct new_rows *call, struct scene *scene);
 void new_rows_destroy(struct new_rows *call);
 
 /* The name of an instruction set; NULL: the best. */
