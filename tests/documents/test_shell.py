@@ -163,6 +163,9 @@ class Shell(unittest.TestCase):
         whole = command.startswith("cc ") and " src/*/*.c" in command
         self.environment["FOVEA_COMPILED"] = "1" if whole and self.compiled else ""
         done = self.shell(command, folder)
+        if command.endswith(".png") and "cairo" in done.stderr:
+            print(f"note: cairo is not here: {command} drew nothing", file=sys.stderr)
+            return
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.compiled = self.compiled or whole
         if command.startswith("cc ") and "app.c" in command:
@@ -196,9 +199,6 @@ class Shell(unittest.TestCase):
                         continue
                     compiler = plain.split()[0]
                     if reason(plain) or (page.stem == "layers", plain) in self.done:
-                        continue
-                    if compiler.startswith("build/release/") and not (self.tree / compiler).exists(): # without cairo
-                        print(f"note: {compiler} is not here: {page.name}, line {line}, was not run", file=sys.stderr)
                         continue
                     if compiler in COMPILERS and not shutil.which(compiler):
                         print(f"note: {compiler} is not here: {page.name}, line {line}, was not run", file=sys.stderr)
