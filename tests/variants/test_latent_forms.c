@@ -172,6 +172,7 @@ static void test_refusals(void **state) {
   REFUSES(p.top_k = 2, FOVEA_ERROR_UNUSED, "top_k");
   REFUSES(p.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "q_type of the problem is set");
   REFUSES(p.segmented = 1, FOVEA_ERROR_NULL, "sequences is NULL");
+  REFUSES((p.segmented = p.holes = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "holes is set");
   REFUSES((p.segmented = 1, p.kv_begins = begins, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "kv_begins");
   REFUSES(t.sequences = c.sequences, FOVEA_ERROR_UNUSED, "sequences is set");
   REFUSES(p.scales = FOVEA_SCALES_PER_HEAD, FOVEA_ERROR_UNUSED, "scales of the problem is set");
