@@ -37,8 +37,8 @@ static int is_in_hole(const fovea_task_context *context, const fovea_found_segme
 
 /* A run of keys that do not exist. No row sees them, so what is read in their place reaches no result: the row
  * before the hole, or the one after it, as the task meets them. Of panels the places of the keys are kept. */
-__attribute__((noinline)) static fovea_row_run hole_run(const fovea_task_context *context, fovea_find_run *find,
-                                                        int64_t position) {
+__attribute__((noinline, cold)) static fovea_row_run hole_run(const fovea_task_context *context,
+                                                              fovea_find_run *find, int64_t position) {
   const fovea_sequence *sequence = &context->source.sequence;
   const fovea_segment *segment = fovea_find_segment(sequence, position);
   const int64_t before = segment->first + segment->rows - 1, after = fovea_next_held(sequence, position);
