@@ -21,11 +21,14 @@ fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int
   };
 }
 
-void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
-                     int64_t head, fovea_found_segment *found) {
+int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
+                    int64_t head, fovea_found_segment *found) {
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
   int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
-  if (!neighbour) next = fovea_find_segment(sequence, position);
+  if (!neighbour) {
+    next = fovea_find_segment(sequence, position);
+    if (!fovea_segment_holds(next, position)) return 0;
+  }
   const fovea_format *format = fovea_segment_format(sequence, next, values);
   fovea_fetch_segment(sequence, next, format ? sequence->segment_size : FOVEA_SEGMENT_WITH_LAYERS);
   const fovea_format *known = found->segment ? found->format : NULL;
@@ -37,10 +40,11 @@ void fovea_find_head(const fovea_sequence *sequence, int64_t position, int value
       found->layout = fovea_lay_out_codes(format, dim, panels);
     if (found->layout.apart) found->layout.codes.scale_group = (values ? next->v_scales : next->k_scales).group;
     found->place = fovea_place_codes(next, values, layer, head);
-    return;
+    return 1;
   }
   found->rows = fovea_element(values ? next->v : next->k, values ? next->v_type : next->k_type,
                               fovea_segment_head(next, values, layer, head));
+  return 1;
 }
 
 int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *segment,

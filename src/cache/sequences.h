@@ -20,9 +20,10 @@ typedef struct fovea_found_segment {
   fovea_code_place place;
 } fovea_found_segment;
 
-/* Goes on from the segment that was found before to the one that holds `position`. Rows have `dim` elements. */
-void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
-                     int64_t head, fovea_found_segment *found);
+/* Goes on from the segment that was found before to the one that holds `position`. Rows have `dim` elements.
+ * Returns 0 if no segment holds it. */
+int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
+                    int64_t head, fovea_found_segment *found);
 
 /* Where the codes of a side with a format, and their scales, lie for one layer and kv head. */
 fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head);

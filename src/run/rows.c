@@ -5,15 +5,13 @@
 #include <string.h>
 
 /* Rows are looked for in ascending order, so most lie in the segment that was found last, or in the next one. Keys
- * and values are looked for in turn, each with a segment of its own. */
-static const fovea_found_segment *find_segment(const fovea_task_context *context, int values, int64_t position) {
+ * and values are looked for in turn, each with a segment of its own. Returns 0 if the position is in a hole. */
+static inline int find_segment(const fovea_task_context *context, int values, int64_t position) {
   fovea_found_segment *found = &context->source.found[values];
-  if (!fovea_segment_holds(found->segment, position)) {
-    const fovea_problem *problem = &context->plan->problem;
-    fovea_find_head(&context->source.sequence, position, values, values ? problem->v_dim : problem->qk_dim,
-                    context->tensors->layer, context->task->kv_head, found);
-  }
-  return found;
+  if (fovea_segment_holds(found->segment, position)) return 1;
+  const fovea_problem *problem = &context->plan->problem;
+  return fovea_find_head(&context->source.sequence, position, values, values ? problem->v_dim : problem->qk_dim,
+                         context->tensors->layer, context->task->kv_head, found);
 }
 
 /* Bytes from one row of a segment to the next. The stride of a single row may be any number. */
@@ -29,10 +27,6 @@ static fovea_row_run coded_run(const fovea_found_segment *found, int64_t positio
   const int64_t follow = fovea_find_codes(&found->layout, &found->place, position - segment->first, &run.coded);
   if (follow < run.end - position) run.end = position + follow;
   return run;
-}
-
-static int is_in_hole(const fovea_task_context *context, const fovea_found_segment *found, int64_t position) {
-  return context->plan->problem.holes && !fovea_segment_holds(found->segment, position);
 }
 
 /* A run of keys that do not exist. No row sees them, so what is read in their place reaches no result: the row
@@ -73,8 +67,8 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
                            NULL,
                            {0}};
   }
-  const fovea_found_segment *found = find_segment(context, 0, position);
-  if (is_in_hole(context, found, position)) return hole_run(context, fovea_key_run, position);
+  if (!find_segment(context, 0, position)) return hole_run(context, fovea_key_run, position);
+  const fovea_found_segment *found = &context->source.found[0];
   const fovea_segment *segment = found->segment;
   if (found->format) return coded_run(found, position);
   int64_t row = position - segment->first;
@@ -105,8 +99,8 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
                            NULL,
                            {0}};
   }
-  const fovea_found_segment *found = find_segment(context, 1, position);
-  if (is_in_hole(context, found, position)) return hole_run(context, fovea_value_run, position);
+  if (!find_segment(context, 1, position)) return hole_run(context, fovea_value_run, position);
+  const fovea_found_segment *found = &context->source.found[1];
   const fovea_segment *segment = found->segment;
   if (found->format) return coded_run(found, position);
   int64_t step = step_of(segment, segment->v_row, segment->v_type);
