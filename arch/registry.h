@@ -11,7 +11,8 @@
  *   prefers       FOVEA_CPU_* bits; without them the table runs only for problems that name it
  *   type          F32: a table for every problem. F16 or BF16: the table adds products of pairs of this type to the
  *                 table of another set, and is chosen only if Q and K have this type; if it is BF16, for bf16 mode,
- * too lacks         what a CPU without `needs` lacks, in words
+ *                 too
+ *   lacks         what a CPU without `needs` lacks, in words
  */
 #ifndef FOVEA_ARCH_REGISTRY_H
 #define FOVEA_ARCH_REGISTRY_H

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Sizes ----------------------------------------------------------------------------------------------------
- */
+/* ---- Sizes --------------------------------------------------------------------------------------------------- */
 
 static int refuse(fovea_error *error, const char *text) {
   snprintf(error->text, sizeof error->text, "%s", text);
@@ -48,8 +47,7 @@ size_t bench_coded_bytes(bench_workload *workload, const bench_coded_pages *page
   return 2 * (size_t)code_bytes(workload) + 2 * (size_t)scales_apart(workload) * sizeof(float);
 }
 
-/* ---- Places ---------------------------------------------------------------------------------------------------
- */
+/* ---- Places -------------------------------------------------------------------------------------------------- */
 
 static fovea_code_scales place_scales(const bench_workload *workload, float *scales, int64_t first) {
   if (!scales_apart(workload)) return (fovea_code_scales){0};
@@ -98,8 +96,7 @@ size_t bench_coded_pieces(const bench_workload *workload, const fovea_segment *s
   return count;
 }
 
-/* ---- Numbers --------------------------------------------------------------------------------------------------
- */
+/* ---- Numbers ------------------------------------------------------------------------------------------------- */
 
 static unsigned next_random(uint32_t *state) {
   *state = *state * 1664525u + 1013904223u;

@@ -11,8 +11,7 @@
 #define SIZES(heads_, kv_heads_, q_len_, kv_len_)                                                                  \
   .batch = 1, .heads = heads_, .kv_heads = kv_heads_, .q_len = q_len_, .kv_len = kv_len_, .dim = 128
 
-/* ---- Decoding: a narrow cache, f32 and f16 --------------------------------------------------------------------
- */
+/* ---- Decoding: a narrow cache, f32 and f16 ------------------------------------------------------------------- */
 
 #define SHAPE(size_, name_, cache_, format_, ...)                                                                  \
   { .name = "format/" size_ "/" name_, __VA_ARGS__, .cache = cache_, .format = format_ }
@@ -96,8 +95,7 @@ void bench_decode_format(bench_round *round, const void *argument) {
   bench_counter(round, "tokens_over_f16", half / seconds);
 }
 
-/* ---- Pages and prefill: pairs ---------------------------------------------------------------------------------
- */
+/* ---- Pages and prefill: pairs -------------------------------------------------------------------------------- */
 
 #define PAGES(format_)                                                                                             \
   {                                                                                                                \
@@ -129,8 +127,7 @@ static const bench_pair pairs[] = {
     PREFILL("causal", 1, "q8_0"),
 };
 
-/* ---- Names ----------------------------------------------------------------------------------------------------
- */
+/* ---- Names --------------------------------------------------------------------------------------------------- */
 
 static const struct {
   const char *format, *name;

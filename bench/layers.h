@@ -38,8 +38,9 @@ void bench_linear(bench_round *round, const void *argument);
 void bench_one_row(bench_round *round, const void *argument);
 
 /* Rows that lie in L2, as do the results:
- *   gigabytes_per_second, copy_gigabytes_per_second, copy_fraction    read and written; memcpy() or a loop of
- * vectors copies, whichever is faster */
+ *   gigabytes_per_second        read and written
+ *   copy_gigabytes_per_second   by memcpy() or by a loop of vectors, whichever is faster
+ *   copy_fraction               the first over the second */
 void bench_norm(bench_round *round, const void *argument);
 
 /* Numbers that lie in L2:

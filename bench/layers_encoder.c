@@ -51,8 +51,7 @@ static void run_block(void *context) {
   check(fovea_nn_block_run(&layer.block, &self, NULL, layer.x, layer.y, &execution, &error), &error);
 }
 
-/* ---- Step by step ----------------------------------------------------------------------------------------------
- */
+/* ---- Step by step -------------------------------------------------------------------------------------------- */
 
 static void add_time(int part, double *start) {
   const double now = machine_now();
@@ -110,8 +109,7 @@ static void run_up(void *context) {
   multiply(up, layer.normed, NULL, layer.hidden);
 }
 
-/* ---- Making it -------------------------------------------------------------------------------------------------
- */
+/* ---- Making it ----------------------------------------------------------------------------------------------- */
 
 static int make_linears(void) {
   const int64_t dim = layer.dim, width = layer.width;

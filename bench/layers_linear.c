@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The register tile ----------------------------------------------------------------------------------------
- */
+/* ---- The register tile --------------------------------------------------------------------------------------- */
 
 enum { tile_rows_limit = 16, tile_calls = 2000 };
 
@@ -56,8 +55,7 @@ static double tile_rate(const char *isa, int threads, double seconds) {
   return calls_per_second * 2.0 * (2 * kernels->row_step) * FOVEA_DOT_PIECE * FOVEA_NN_OUTS;
 }
 
-/* ---- OpenBLAS --------------------------------------------------------------------------------------------------
- */
+/* ---- OpenBLAS ------------------------------------------------------------------------------------------------ */
 
 /* Weights as PyTorch stores them or transposed beforehand; threads with rows or outputs of their own, each in a
  * product of one thread. */
@@ -109,8 +107,7 @@ static void choose_way(void) {
   current.way = fastest;
 }
 
-/* ---- Fovea -----------------------------------------------------------------------------------------------------
- */
+/* ---- Fovea --------------------------------------------------------------------------------------------------- */
 
 static void run_fovea(void *context) {
   fovea_execution execution;
@@ -203,8 +200,7 @@ void bench_linear(bench_round *round, const void *argument) {
   bench_counter(round, "openblas_way", current.way);
 }
 
-/* ---- One row ---------------------------------------------------------------------------------------------------
- */
+/* ---- One row ------------------------------------------------------------------------------------------------- */
 
 enum { pool_bytes = 256 << 20 };
 

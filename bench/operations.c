@@ -30,8 +30,7 @@ static const double slice = 0.005;
 
 operation_arrays bench_operation_arrays;
 
-/* ---- The pool --------------------------------------------------------------------------------------------------
- */
+/* ---- The pool ------------------------------------------------------------------------------------------------ */
 
 static char *pool;
 
@@ -66,8 +65,7 @@ static int prepare(const operation_case *wanted) {
   return 1;
 }
 
-/* ---- A round ---------------------------------------------------------------------------------------------------
- */
+/* ---- A round ------------------------------------------------------------------------------------------------- */
 
 static size_t piece_of(const operation_case *wanted) {
   const bench_operation *operation = wanted->operation;
@@ -129,8 +127,7 @@ static void run_round(bench_round *round, const void *argument) {
   bench_counter(round, "bound_fraction", bound / time);
 }
 
-/* ---- Which there are -------------------------------------------------------------------------------------------
- */
+/* ---- Which there are ----------------------------------------------------------------------------------------- */
 
 static void register_operations(const fovea_kernels *table, const char *peak, const bench_operation *operations) {
   static operation_case cases[CASES];

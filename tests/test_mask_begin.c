@@ -246,8 +246,7 @@ static void test_states(void **state) {
     }
 }
 
-/* ---- Rings ----------------------------------------------------------------------------------------------------
- */
+/* ---- Rings --------------------------------------------------------------------------------------------------- */
 
 /* A stream of chunks over a ring, with a mask for the ring's keys only, against one causal call with a window and
  * the whole mask. The mask's first byte lies behind an inaccessible page. */
@@ -312,8 +311,7 @@ static void test_rings(void **state) {
     }
 }
 
-/* ---- What strides of rows can say -----------------------------------------------------------------------------
- */
+/* ---- What strides of rows can say ---------------------------------------------------------------------------- */
 
 /* Row i of the mask is the row before, shifted by `shift`: one row of relative distances (ALiBi), or the relative
  * scores of Transformer-XL, T rows of 2 T - 1 distances. Compared with the mask written out. */

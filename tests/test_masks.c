@@ -36,8 +36,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
   trial_destroy(&first);
 }
 
-/* ---- Rules as parameters and as masks -------------------------------------------------------------------------
- */
+/* ---- Rules as parameters and as masks ------------------------------------------------------------------------ */
 
 /* Writes what another problem's rules hide into the mask. */
 static void mask_by_rules(struct trial *trial, const fovea_problem *rules) {
@@ -144,8 +143,7 @@ static void test_short_masks(void **state) {
     }
 }
 
-/* ---- Any mask -------------------------------------------------------------------------------------------------
- */
+/* ---- Any mask ------------------------------------------------------------------------------------------------ */
 
 /* Every pattern of every type, within pieces, tiles, blocks and spans and across their borders. */
 static void test_patterns(void **state) {
@@ -280,8 +278,7 @@ static void test_one_plan_many_masks(void **state) {
   }
 }
 
-/* ---- What is added --------------------------------------------------------------------------------------------
- */
+/* ---- What is added ------------------------------------------------------------------------------------------- */
 
 static const float biases[] = {0.0f,     -0.0f,    1.0f,   -1.0f,     88.0f,     -88.0f,    1000.0f, -1000.0f,
                                3e4f,     -6e4f,    1e-5f,  -0x1p-24f, 0x1p-133f, 0x1p-149f, FLT_MAX, -FLT_MAX,
@@ -340,8 +337,7 @@ static void test_adding_zero(void **state) {
     }
 }
 
-/* ---- What is hidden -------------------------------------------------------------------------------------------
- */
+/* ---- What is hidden ------------------------------------------------------------------------------------------ */
 
 enum { ROWS = 70, KEYS = 150, DIM = 12 };
 

@@ -16,8 +16,7 @@ static fovea_status attend(const fovea_problem *problem, const fovea_tensors *te
   return fovea_attend(problem, tensors, NULL, error);
 }
 
-/* ---- To the byte ----------------------------------------------------------------------------------------------
- */
+/* ---- To the byte --------------------------------------------------------------------------------------------- */
 
 enum { Q, K, V, MASK, O, LSE, TENSORS };
 
@@ -146,8 +145,7 @@ static void test_to_the_byte(void **state) {
   assert_true(accepted > 20 && refused > 20);
 }
 
-/* ---- Rows between rows ----------------------------------------------------------------------------------------
- */
+/* ---- Rows between rows --------------------------------------------------------------------------------------- */
 
 /* Q and O in one buffer, row beside row, give the results of separate buffers. Moved by one element, they are
  * refused. */
@@ -277,8 +275,7 @@ static void test_not_used(void **state) {
   assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_NULL);
 }
 
-/* ---- Scratch --------------------------------------------------------------------------------------------------
- */
+/* ---- Scratch ------------------------------------------------------------------------------------------------- */
 
 struct run {
   fovea_problem problem;

@@ -14,8 +14,7 @@ enum { BATCH = 2, HEADS = 2, ROWS = 10, DIM = 8 };
 static const int64_t short_first[BATCH] = {5, ROWS}, no_padding[BATCH] = {ROWS, ROWS}, no_keys[BATCH] = {0, ROWS};
 static const int64_t said[BATCH] = {-5, 0};
 
-/* ---- What is refused ------------------------------------------------------------------------------------------
- */
+/* ---- What is refused ----------------------------------------------------------------------------------------- */
 
 static int set_up(void **state) {
   (void)state;
@@ -121,8 +120,7 @@ static void test_contiguous_tensors(void **state) {
   assert_int_equal(fovea_attention(q, k, k, o, 1, 1, 1, 3, 2, DIM, 0), FOVEA_OK);
 }
 
-/* ---- Bits -----------------------------------------------------------------------------------------------------
- */
+/* ---- Bits ---------------------------------------------------------------------------------------------------- */
 
 enum { ENTRIES = 3 };
 
@@ -206,8 +204,7 @@ static void test_left(void **state) {
   }
 }
 
-/* ---- The recipe of docs/faq.md --------------------------------------------------------------------------------
- */
+/* ---- The recipe of docs/faq.md ------------------------------------------------------------------------------- */
 
 enum { PROMPT = 40, STEPS = 5, LENGTH = PROMPT + STEPS, HEAD = 16 };
 

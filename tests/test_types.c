@@ -116,8 +116,7 @@ static void test_layouts(void **state) {
   }
 }
 
-/* ---- Numbers that are special ---------------------------------------------------------------------------------
- */
+/* ---- Numbers that are special -------------------------------------------------------------------------------- */
 
 /* Writes random 16-bit patterns, limited to the bits of `mask`, into every `rarity`-th number. */
 static void sprinkle(struct tensor *tensor, struct generator *generator, int64_t rarity, uint16_t mask) {
@@ -225,8 +224,7 @@ static void test_wide_products(void **state) {
     }
 }
 
-/* ---- Rounding -------------------------------------------------------------------------------------------------
- */
+/* ---- Rounding ------------------------------------------------------------------------------------------------ */
 
 enum { PER_ROW = 128, PER_RUN = 512 * PER_ROW };
 

@@ -185,8 +185,7 @@ FOVEA_NOINLINE void narrow_s8(const fovea_narrow_args *args) {
     narrow_s8_rows(args, 32, FOVEA_ROUND_AWAY);
 }
 
-/* ---- Halves of bytes by rounding down -------------------------------------------------------------------------
- */
+/* ---- Halves of bytes by rounding down ------------------------------------------------------------------------ */
 
 /* Whether codes are those of ggml's 4 or 5 bits. */
 FOVEA_INLINE int narrow_is_halves(const fovea_narrow_args *args) {

@@ -1,12 +1,14 @@
 /* The table of an instruction set. Included at the end of bodies.h or of a table of pairs, and once more for each
  * other table of the same functions.
  *
- *   FOVEA_TABLE         the suffix of the table's symbol; FOVEA_ISA if it is not defined
- *   FOVEA_SET           the name of the instruction set; FOVEA_ISA if it is not defined
- *   FOVEA_BASE          if the table only adds pairs (pairs.h) or a mode (int8.h): the set whose operations it
- * shares FOVEA_BLOCK_TILES   row tiles that share one pass over the keys FOVEA_DECODE_ROWS   tiles of up to this
- * many rows are decoded (decode.h) FOVEA_VALUE_FETCH_ROWS as in value.h FOVEA_PANEL_ALWAYS  1 if row tiles are so
- * narrow that a copy of V pays for any layout */
+ *   FOVEA_TABLE             the suffix of the table's symbol; FOVEA_ISA if it is not defined
+ *   FOVEA_SET               the name of the instruction set; FOVEA_ISA if it is not defined
+ *   FOVEA_BASE              if the table only adds pairs (pairs.h) or a mode (int8.h): the set whose operations it
+ *                           shares
+ *   FOVEA_BLOCK_TILES       row tiles that share one pass over the keys
+ *   FOVEA_DECODE_ROWS       tiles of up to this many rows are decoded (decode.h)
+ *   FOVEA_VALUE_FETCH_ROWS  as in value.h
+ *   FOVEA_PANEL_ALWAYS      1 if row tiles are so narrow that a copy of V pays for any layout */
 
 #include "../kernels.h"
 #include "panel.h"

@@ -39,8 +39,7 @@ CALLED cache_call *cache_call_begin(const cache_store *store, int64_t heads, int
 CALLED int cache_call_run(const cache_call *call, fovea_error *error);
 CALLED const char *cache_products(int mode, int on_amx, fovea_error *error);
 
-/* ---- Formats --------------------------------------------------------------------------------------------------
- */
+/* ---- Formats ------------------------------------------------------------------------------------------------- */
 
 /* The formats of cache_problems.FORMATS and mode_fovea.py: a type, or the preset of that name. */
 static const struct {
@@ -83,8 +82,7 @@ static fovea_status fill(const cache_store *store, int format, const void *k, co
   return fovea_append(&rows, NULL, NULL, error);
 }
 
-/* ---- Caches ---------------------------------------------------------------------------------------------------
- */
+/* ---- Caches -------------------------------------------------------------------------------------------------- */
 
 static void *refuse(fovea_error *error, const char *text) {
   snprintf(error->text, sizeof error->text, "%s", text);
@@ -125,8 +123,7 @@ static int keep_elements(cache_store *store, int format, int64_t page_rows, cons
   return make_segments(store, &pages, table, error) == FOVEA_OK && fill(store, format, k, v, error) == FOVEA_OK;
 }
 
-/* ---- Caches of codes: pages (page, kv head, row of bytes) -----------------------------------------------------
- */
+/* ---- Caches of codes: pages (page, kv head, row of bytes) ---------------------------------------------------- */
 
 /* With a scale for each row, which lies apart, Fovea makes the codes from f32; else they are given. */
 static int makes_codes(const cache_store *store) {
@@ -230,8 +227,7 @@ void cache_store_end(cache_store *store) {
   free(store);
 }
 
-/* ---- Attention ------------------------------------------------------------------------------------------------
- */
+/* ---- Attention ----------------------------------------------------------------------------------------------- */
 
 /* Both halves in `mode`. Once AMX is allowed, only a plan that names its instruction set runs without it. */
 static int choose(fovea_problem *problem, int mode, int on_amx, fovea_error *error) {

@@ -11,8 +11,7 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-/* ---- Single layers: each returns a fovea_status ----------------------------------------------------------------
- */
+/* ---- Single layers: each returns a fovea_status -------------------------------------------------------------- */
 
 EXPORTED int64_t layer_panel_floats(int64_t in, int64_t out);
 EXPORTED int layer_pack(int64_t in, int64_t out, const float *weights, float *panels);
@@ -69,8 +68,7 @@ int layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, cons
   return (int)fovea_nn_additive_run(&additive, &tensors, &execution, NULL);
 }
 
-/* ---- The sentence model ----------------------------------------------------------------------------------------
- */
+/* ---- The sentence model -------------------------------------------------------------------------------------- */
 
 struct minilm {
   struct model model;

@@ -10,8 +10,7 @@
 
 #define PATH_SIZE 1024
 
-/* ---- Loading --------------------------------------------------------------------------------------------------
- */
+/* ---- Loading ------------------------------------------------------------------------------------------------- */
 
 /* Loads a tensor of shape (heads, tokens, last); 0 allows any length. Returns its elements. */
 static float *load_tensor(const char *directory, const char *name, int64_t shape[3], char *error,
@@ -87,8 +86,7 @@ int64_t captured_find(const struct captured *captured, const char *token) {
   return -1;
 }
 
-/* ---- Attention ------------------------------------------------------------------------------------------------
- */
+/* ---- Attention ----------------------------------------------------------------------------------------------- */
 
 void captured_problem(const struct captured *captured, fovea_problem *problem) {
   fovea_problem_init(problem, 1, captured->heads, captured->heads, captured->tokens, captured->tokens,

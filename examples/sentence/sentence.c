@@ -57,8 +57,7 @@ static bool complain(const char *what, const char *why) {
   return false;
 }
 
-/* ---- Computing ------------------------------------------------------------------------------------------------
- */
+/* ---- Computing ----------------------------------------------------------------------------------------------- */
 
 static void average_heads(struct view *view) {
   int64_t count = view->captured.tokens * view->captured.tokens;
@@ -100,8 +99,7 @@ static bool attend(struct view *view) {
   return choose_heads(view);
 }
 
-/* ---- Speed ----------------------------------------------------------------------------------------------------
- */
+/* ---- Speed --------------------------------------------------------------------------------------------------- */
 
 static double seconds_now(void) {
   struct timespec now;
@@ -184,8 +182,7 @@ static bool report_kernels(const struct view *view) {
   return all;
 }
 
-/* ---- Showing --------------------------------------------------------------------------------------------------
- */
+/* ---- Showing ------------------------------------------------------------------------------------------------- */
 
 /* A table: a line for each token, a number and a bar for each matrix shown. */
 static void print_row(const struct view *view) {

@@ -80,9 +80,10 @@ typedef enum fovea_scale_place {
  * all keys share (key_group 0) are the caller's: they are read, never written. In a group that has a NaN or an
  * infinity, scale and zero or minimum become NaN.
  *   NEAREST   with SCALE: a = max |x|, t = fl(top / a), code = nearest even of fl(x * t), scale = fl(a / top); top
- * is 127 of s8, 7 of u4 with bias 8, 448 and 57344 of fp8. a below 2^-100: codes of 0, scale 0. With ZERO and
- * MINIMUM: the scale is the width of the range over the number of steps. Scales in f16 or bf16 are rounded after
- * the codes are made. Scales that all keys share: code = nearest even of fl(x / scale), fl(fl(x / scale) + zero) or
+ *             is 127 of s8, 7 of u4 with bias 8, 448 and 57344 of fp8. a below 2^-100: codes of 0, scale 0
+ *             with ZERO and MINIMUM: the scale is the width of the range over the number of steps
+ *             Scales in f16 or bf16 are rounded after the codes are made.
+ *             Scales that all keys share: code = nearest even of fl(x / scale), fl(fl(x / scale) + zero) or
  *             fl(fl(x - minimum) / scale), saturating, bf16 as it rounds; NaN becomes 0, of fp8 and bf16 NaN
  *   GGML      the bytes of quantize_row_*_ref(); of code and formula of q8_0, q4_0, q4_1, q5_0, q5_1 or iq4_nl
  *   IK        the bytes of ik_llama.cpp's q8_KV; s8

@@ -165,8 +165,7 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   return FOVEA_OK;
 }
 
-/* ---- Claims of codes whose rows' bytes lie apart --------------------------------------------------------------
- */
+/* ---- Claims of codes whose rows' bytes lie apart ------------------------------------------------------------- */
 
 /* Keys `key` to `stop` - 1 of a unit. Pairs of keys are claimed as pairs. */
 static fovea_claim claim_keys(const fovea_coded_part *part, const fovea_code_layout *layout, const char *unit,

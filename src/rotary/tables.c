@@ -79,8 +79,7 @@ fovea_status fovea_rotary_tables(const fovea_rotary *given, double factor, int64
   return status;
 }
 
-/* ---- Sections --------------------------------------------------------------------------------------------------
- */
+/* ---- Sections ------------------------------------------------------------------------------------------------ */
 
 static fovea_status check_sections(fovea_section_layout layout, const int64_t *sections, int64_t axes,
                                    int64_t pairs, fovea_error *error) {

@@ -38,8 +38,7 @@ static void multiply(const fovea_task_context *context, const fovea_tile *t, con
   }
 }
 
-/* ---- Values that are not finite -------------------------------------------------------------------------------
- */
+/* ---- Values that are not finite ------------------------------------------------------------------------------ */
 
 /* The operands have 0 in place of such values, since 0 * Inf is NaN. Outputs of rows that see one are computed
  * again. */

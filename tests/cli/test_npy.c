@@ -36,8 +36,7 @@ static int remove_directory(void **state) {
   return rmdir(directory);
 }
 
-/* ---- Files ------------------------------------------------------------------------------------------------------
- */
+/* ---- Files --------------------------------------------------------------------------------------------------- */
 
 struct bytes {
   char data[1024];
@@ -91,8 +90,7 @@ static void assert_refused(const char *what, const char *reason) {
   assert_null(strchr(error, '\n'));
 }
 
-/* ---- What comes back --------------------------------------------------------------------------------------------
- */
+/* ---- What comes back ----------------------------------------------------------------------------------------- */
 
 static void assert_round_trip(int rank, const int64_t *shape) {
   int64_t count = 1;
@@ -247,8 +245,7 @@ static void test_empty_axes(void **state) {
   npy_free(&array); /* all zero bytes */
 }
 
-/* ---- What is refused --------------------------------------------------------------------------------------------
- */
+/* ---- What is refused ----------------------------------------------------------------------------------------- */
 
 static void test_refused_headers(void **state) {
   (void)state;

@@ -198,8 +198,7 @@ static void test_formats(void **state) {
     }
 }
 
-/* ---- Elements, and what is refused ----------------------------------------------------------------------------
- */
+/* ---- Elements, and what is refused --------------------------------------------------------------------------- */
 
 enum { ROWS = 80, HEAD_DIM = 40 };
 

@@ -51,8 +51,7 @@ static struct tile *tile_of(int number) {
   return &state.tile[number];
 }
 
-/* ---- Configuration, loads and stores --------------------------------------------------------------------------
- */
+/* ---- Configuration, loads and stores ------------------------------------------------------------------------- */
 
 void emulated_loadconfig(const void *config) {
   static const struct config none;
@@ -92,8 +91,7 @@ void emulated_stored(int number, void *to, ptrdiff_t stride) {
   for (int i = 0; i < tile->rows; i++) memcpy((char *)to + i * stride, tile->at.word[i], (size_t)tile->words * 4);
 }
 
-/* ---- Products -------------------------------------------------------------------------------------------------
- */
+/* ---- Products ------------------------------------------------------------------------------------------------ */
 
 /* Sums of M x N, a of M x K, b of K x N words. */
 static struct tile *begin_product(int sums, int a, int b) {

@@ -276,8 +276,7 @@ static void test_small_weights(void **state) {
   run_changed(spread_scores, 5e5f, NULL);
 }
 
-/* ---- What no row, or not every row, sees ----------------------------------------------------------------------
- */
+/* ---- What no row, or not every row, sees --------------------------------------------------------------------- */
 
 static void see_half(struct trial *trial) {
   trial->problem.causal = 1;

@@ -21,8 +21,7 @@
 
 enum { TURNS = 4000, PERMIT = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
 
-/* ---- A product of tiles, of 16 rows of 64 bytes each ----------------------------------------------------------
- */
+/* ---- A product of tiles, of 16 rows of 64 bytes each --------------------------------------------------------- */
 
 /* What LDTILECFG reads: Intel's manual, volume 1, section 18.3. */
 struct tile_config {

@@ -64,8 +64,7 @@ static void make_layer(struct layer *layer, int64_t in, int version, struct gene
   }
 }
 
-/* ---- In double --------------------------------------------------------------------------------------------------
- */
+/* ---- In double ----------------------------------------------------------------------------------------------- */
 
 static double leaky(double x) {
   return x > 0 ? x : slope * x;
@@ -108,8 +107,7 @@ static void expect(const struct graph *graph, const struct layer *layer, int ver
     }
 }
 
-/* ---- By the library ---------------------------------------------------------------------------------------------
- */
+/* ---- By the library ------------------------------------------------------------------------------------------ */
 
 static void run_linear(const float *weights, const float *bias, int64_t in, int64_t out, const float *x, float *y) {
   fovea_nn_linear linear;

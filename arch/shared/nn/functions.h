@@ -32,8 +32,7 @@ FOVEA_INLINE vec vec_relu(vec x) {
 #define FUNCTION_VECTORS 4
 #define EACH             FOVEA_UNROLL for (int i = 0; i < count; i++)
 
-/* ---- x / (1 + e^-w) -------------------------------------------------------------------------------------------
- */
+/* ---- x / (1 + e^-w) ------------------------------------------------------------------------------------------ */
 
 /* e^-w = 2^n e^-f, with n the integer nearest to -w log2 e. */
 typedef struct vec_powers {
@@ -120,8 +119,7 @@ FOVEA_INLINE void vec_gelu_tanh(vec *x, const int count) {
   vec_over_sum(a, sum, 6.0f, count, x);
 }
 
-/* ---- GELU ------------------------------------------------------------------------------------------------------
- */
+/* ---- GELU ---------------------------------------------------------------------------------------------------- */
 
 /* W(a) = 2 ln(Phi(a) / (1 - Phi(a))) is odd, and Phi(x) = 1 / (1 + e^-w) with 2 w = W(x). For a from 0 to 15 it has
  * 16 pieces, which are quarters of powers of two of a + 1. In a piece, W(a) is a^2 + value + f p(f) with f = a -

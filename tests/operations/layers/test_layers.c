@@ -35,8 +35,7 @@ static void try_layers(layer_trial *trial, int trials) {
     }
 }
 
-/* ---- Lane by lane ----------------------------------------------------------------------------------------------
- */
+/* ---- Lane by lane -------------------------------------------------------------------------------------------- */
 
 typedef float definition(float a, float b, float c);
 
@@ -207,8 +206,7 @@ static void test_middles(void **state) {
   try_layers(try_middles, USUAL_OR_LONG(300, 3000));
 }
 
-/* ---- Loads and stores ------------------------------------------------------------------------------------------
- */
+/* ---- Loads and stores ---------------------------------------------------------------------------------------- */
 
 static void try_some(const char *isa, const struct layer *layer, struct generator *generator) {
   const int count = (int)generator_below(generator, layer->lanes + 1);
@@ -406,8 +404,7 @@ static void test_memory(void **state) {
   try_layers(try_masks, USUAL_OR_LONG(300, 10000));
 }
 
-/* ---- The rest --------------------------------------------------------------------------------------------------
- */
+/* ---- The rest ------------------------------------------------------------------------------------------------ */
 
 static void try_lane(const char *isa, const struct layer *layer, struct generator *generator) {
   const float *a = place_floats(layer->lanes, ANY), *four = place_floats(4, ANY);
