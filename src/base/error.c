@@ -115,11 +115,8 @@ static void put_double(text_buffer *text, double value) {
   }
 }
 
-fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...) {
-  if (!error) return status;
-  text_buffer text = {error->text, error->text + sizeof error->text - 1};
-  va_list arguments;
-  va_start(arguments, format);
+static void put_text(char *to, size_t size, const char *format, va_list *arguments) {
+  text_buffer text = {to, to + size - 1};
   for (; *format; format++) {
     if (*format != '%') {
       put_char(&text, *format);
@@ -127,21 +124,35 @@ fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *for
     }
     switch (*++format) {
     case 'd':
-      put_integer(&text, va_arg(arguments, int64_t));
+      put_integer(&text, va_arg(*arguments, int64_t));
       break;
     case 'u':
-      put_unsigned(&text, va_arg(arguments, uint64_t));
+      put_unsigned(&text, va_arg(*arguments, uint64_t));
       break;
     case 'g':
-      put_double(&text, va_arg(arguments, double));
+      put_double(&text, va_arg(*arguments, double));
       break;
     default:
-      put_string(&text, va_arg(arguments, const char *));
+      put_string(&text, va_arg(*arguments, const char *));
       break;
     }
   }
-  va_end(arguments);
   *text.next = '\0';
+}
+
+void fovea_write_text(char *to, size_t size, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  put_text(to, size, format, &arguments);
+  va_end(arguments);
+}
+
+fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...) {
+  if (!error) return status;
+  va_list arguments;
+  va_start(arguments, format);
+  put_text(error->text, sizeof error->text, format, &arguments);
+  va_end(arguments);
   error->status = status;
   return status;
 }

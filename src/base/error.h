@@ -9,4 +9,7 @@
  * %s, since the library does not use stdio. `error` may be NULL. */
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...);
 
+/* Writes a text of such a format into `size` bytes, at least 1, with the zero that ends it. */
+void fovea_write_text(char *to, size_t size, const char *format, ...);
+
 #endif
