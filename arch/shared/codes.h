@@ -74,34 +74,21 @@ FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, 
   }
 }
 
-/* What the numbers of a byte are: codes that are signed or come from a table, unsigned, fp8; or of two, bf16. */
-enum { CODES_SIGNED, CODES_UNSIGNED, CODES_E4M3, CODES_E5M2, CODES_BF16 };
-
+/* What the numbers of unpacked codes are. Those of a table are signed. */
 FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
-  switch (codes->code) {
-  case FOVEA_CODE_E4M3:
-    return CODES_E4M3;
-  case FOVEA_CODE_E5M2:
-    return CODES_E5M2;
-  case FOVEA_CODE_BF16:
-    return CODES_BF16;
-  case FOVEA_CODE_S8:
-    return CODES_SIGNED;
-  default:
-    return codes->table ? CODES_SIGNED : CODES_UNSIGNED;
-  }
+  return codes->table ? FOVEA_CODES_SIGNED : fovea_code_of(codes->code).numbers;
 }
 
 /* Codes from number i on. */
 FOVEA_INLINE vec codes_load(const uint8_t *bytes, int i, const int kind) {
-  if (kind == CODES_BF16) return vec_load_bf16((const uint16_t *)(const void *)(bytes + 2 * i));
+  if (kind == FOVEA_CODES_BF16) return vec_load_bf16((const uint16_t *)(const void *)(bytes + 2 * i));
   bytes += i;
   switch (kind) {
-  case CODES_E4M3:
+  case FOVEA_CODES_E4M3:
     return vec_load_e4m3(bytes);
-  case CODES_E5M2:
+  case FOVEA_CODES_E5M2:
     return vec_load_e5m2(bytes);
-  case CODES_UNSIGNED:
+  case FOVEA_CODES_UNSIGNED:
     return vec_load_u8(bytes);
   default:
     return vec_load_s8((const int8_t *)bytes);
@@ -156,20 +143,20 @@ FOVEA_INLINE void codes_widen_piece(const fovea_codes *codes, const codes_piece 
 
 FOVEA_NOINLINE void codes_widen_any(const fovea_codes *codes, const codes_piece *piece, float *to) {
   switch (codes_kind(codes)) {
-  case CODES_E4M3:
-    codes_widen_piece(codes, piece, CODES_E4M3, to);
+  case FOVEA_CODES_E4M3:
+    codes_widen_piece(codes, piece, FOVEA_CODES_E4M3, to);
     break;
-  case CODES_E5M2:
-    codes_widen_piece(codes, piece, CODES_E5M2, to);
+  case FOVEA_CODES_E5M2:
+    codes_widen_piece(codes, piece, FOVEA_CODES_E5M2, to);
     break;
-  case CODES_UNSIGNED:
-    codes_widen_piece(codes, piece, CODES_UNSIGNED, to);
+  case FOVEA_CODES_UNSIGNED:
+    codes_widen_piece(codes, piece, FOVEA_CODES_UNSIGNED, to);
     break;
-  case CODES_BF16:
-    codes_widen_piece(codes, piece, CODES_BF16, to);
+  case FOVEA_CODES_BF16:
+    codes_widen_piece(codes, piece, FOVEA_CODES_BF16, to);
     break;
   default:
-    codes_widen_piece(codes, piece, CODES_SIGNED, to);
+    codes_widen_piece(codes, piece, FOVEA_CODES_SIGNED, to);
   }
 }
 
@@ -211,13 +198,6 @@ FOVEA_INLINE int codes_together(const fovea_codes *codes, int64_t dim, int64_t f
   return (int)(most < dim - first ? most : dim - first);
 }
 
-/* Bits that a dim takes in a row. */
-FOVEA_INLINE int codes_bits(fovea_code code) {
-  if (code == FOVEA_CODE_BF16) return 16;
-  if (code == FOVEA_CODE_U2) return 2;
-  return code < FOVEA_CODE_U4 ? 8 : code < FOVEA_CODE_U2 ? 4 : 32;
-}
-
 /* Copies `count` items from item `first` on. */
 FOVEA_INLINE void codes_gather_items(const fovea_codes *codes, const char *row, int64_t first, int64_t count,
                                      const size_t item, uint8_t *to) {
@@ -240,8 +220,8 @@ FOVEA_INLINE void codes_gather_pairs(const fovea_codes *codes, const char *row, 
  */
 FOVEA_NOINLINE const uint8_t *codes_gather(const fovea_codes *codes, const char *row, int64_t group,
                                            int64_t in_group, int count, uint8_t *bytes) {
-  const int bits = codes_bits(codes->code);
-  const int halves = codes->code == FOVEA_CODE_U4_HALVES || codes->code == FOVEA_CODE_U5_HALVES;
+  const int bits = fovea_code_of(codes->code).row_bits;
+  const int halves = fovea_code_of(codes->code).lies == FOVEA_CODES_IN_HALVES;
   const int64_t item = codes->item, first = halves ? 0 : in_group * bits / 8 / item;
   const int64_t end = halves ? codes->group_step : ((in_group + count) * bits + 7) / 8;
   const int64_t items = (end + item - 1) / item - first, from = group * codes->group_step / item + first;
@@ -321,7 +301,7 @@ FOVEA_INLINE void codes_widen_block(const fovea_widen_codes_args *args, int64_t 
       args->rows.zeros ? (int64_t)((uintptr_t)args->rows.zeros - (uintptr_t)args->rows.scales) : 0,
       args->rows.scale_step};
   const vec table = codes_table(codes, code);
-  const int steps = codes_steps(codes);
+  const int steps = codes_steps(codes, code);
   FOVEA_NO_UNROLL
   for (int i = 0; i < count; i++) scales[i] = args->rows.scales + (row + i) * args->rows.scale_step;
   FOVEA_NO_UNROLL

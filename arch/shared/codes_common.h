@@ -9,18 +9,14 @@
 
 #include <string.h>
 
-/* The codes that decoding knows, fovea_decodes_codes(). */
-#define CODES_DECODED(ROW)                                                                                         \
-  ROW(s8, FOVEA_CODE_S8)                                                                                           \
-  ROW(e4m3, FOVEA_CODE_E4M3)                                                                                       \
-  ROW(e5m2, FOVEA_CODE_E5M2)                                                                                       \
-  ROW(u8, FOVEA_CODE_U8)                                                                                           \
-  ROW(u4, FOVEA_CODE_U4)                                                                                           \
-  ROW(halves, FOVEA_CODE_U4_HALVES)
+/* ROW(name, code) for the codes that decoding knows, fovea_decodes_codes(). */
+#define CODES_DECODED(ROW) FOVEA_CODES(CODES_DECODED_ROW, ROW)
+#define CODES_DECODED_ROW(ROW, code, name, bits, row_bits, front, lies, numbers, decoded)                          \
+  FOVEA_IF_DECODED_##decoded(ROW(name, code))
 
 /* Whether codes are looked up in a table of the sixteen numbers that they stand for, fovea_codes.numbers. */
 #ifdef FOVEA_VECTOR_LOOKS_UP
-#define CODES_LOOKED_UP(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES)
+#define CODES_LOOKED_UP(code) (fovea_code_of(code).decoded && fovea_code_of(code).bits == 4)
 #else
 #define CODES_LOOKED_UP(code)       ((void)(code), 0)
 #define vec_look_up(table, codes)   ((void)(codes), (table))
@@ -33,7 +29,8 @@
  * dims then come in twos. */
 #define CODES_IN_PAIRS(code, vectors) (CODES_LOOKED_UP(code) && LANES == 16 && (vectors) % 2 == 0)
 /* Whether such vectors are the even and the odd of 2 LANES dims. */
-#define CODES_EVEN_ODD(code, vectors) (CODES_IN_PAIRS(code, vectors) && (code) == FOVEA_CODE_U4)
+#define CODES_EVEN_ODD(code, vectors)                                                                              \
+  (CODES_IN_PAIRS(code, vectors) && fovea_code_of(code).lies == FOVEA_CODES_IN_TURN)
 
 /* The scales of keys, or of dims, and what is subtracted first or added last. */
 typedef struct codes_numbers {
@@ -43,15 +40,15 @@ typedef struct codes_numbers {
 /* The formula for a code, in its steps: something is subtracted before the product, added behind it, or neither. */
 enum { CODES_SCALE, CODES_SUBTRACT, CODES_ADD };
 
-FOVEA_INLINE int codes_steps(const fovea_codes *codes) {
+FOVEA_INLINE int codes_steps(const fovea_codes *codes, const fovea_code code) {
   if (codes->formula == FOVEA_FORMULA_MINIMUM) return CODES_ADD;
   if (codes->formula == FOVEA_FORMULA_ZERO) return CODES_SUBTRACT;
-  return codes->bias > 0 && !CODES_LOOKED_UP(codes->code) ? CODES_SUBTRACT : CODES_SCALE;
+  return codes->bias > 0 && !CODES_LOOKED_UP(code) ? CODES_SUBTRACT : CODES_SCALE;
 }
 
 FOVEA_INLINE vec codes_apply(vec x, const codes_numbers *numbers, const fovea_code code, int steps) {
-  const int scaled = code <= FOVEA_CODE_E5M2 && code != FOVEA_CODE_U8; /* signed codes have no other formula */
-  if (scaled || steps == CODES_SCALE) return vec_mul(x, numbers->scale);
+  const int is_unsigned = fovea_code_of(code).numbers == FOVEA_CODES_UNSIGNED; /* others have no other formula */
+  if (!is_unsigned || steps == CODES_SCALE) return vec_mul(x, numbers->scale);
   return steps == CODES_ADD ? vec_fma(x, numbers->scale, numbers->zero)
                             : vec_mul(vec_sub(x, numbers->zero), numbers->scale);
 }

@@ -114,7 +114,7 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
                               const int vectors, int64_t dim, int64_t end, const fovea_code code,
                               const codes_block *block, int block_key, decode_fetch *fetch, vec sum[][8]) {
   const fovea_codes *codes = args->coded.codes;
-  const int steps = codes_steps(codes);
+  const int steps = codes_steps(codes, code);
   const vec table = codes_table(codes, code);
   const float *queries = args->queries + row * args->query_stride;
   codes_numbers numbers[2];

@@ -33,7 +33,7 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
                                     const int vectors, const fovea_code code, const codes_block *block, float *sums,
                                     decode_value_fetch *kept) {
   const fovea_codes *codes = args->coded.codes;
-  const int steps = codes_steps(codes);
+  const int steps = codes_steps(codes, code);
   const vec table = codes_table(codes, code);
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
   decode_value_fetch fetch = *kept;

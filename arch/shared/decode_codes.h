@@ -9,16 +9,16 @@
 #define CODES_VECTORS_1 (FOVEA_DECODE_VECTORS_1 < 4 ? FOVEA_DECODE_VECTORS_1 : 4)
 
 /* Dims in sixteen bytes. */
-#define CODES_CHUNK(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES ? 32 : 16)
+#define CODES_CHUNK(code) (16 * 8 / fovea_code_of(code).row_bits)
 
 /* Words that are taken apart together: those whose codes follow each other. Of halves all four have dims of the
  * first half of a group, and then of the second. */
-#define CODES_PASSES(code) ((code) == FOVEA_CODE_U4_HALVES ? 2 : 1)
+#define CODES_PASSES(code) (fovea_code_of(code).lies == FOVEA_CODES_IN_HALVES ? 2 : 1)
 /* Dims of a word in one pass. */
-#define CODES_OF_WORD(code) ((code) == FOVEA_CODE_U4 ? 8 : 4)
+#define CODES_OF_WORD(code) (32 / fovea_code_of(code).row_bits / CODES_PASSES(code))
 
 /* fp8 becomes f16, whose loads widen it: E4M3 stands for both codes. */
-#define CODES_AS_HALVES(code) ((code) == FOVEA_CODE_E4M3)
+#define CODES_AS_HALVES(code) (fovea_code_of(code).numbers == FOVEA_CODES_E4M3)
 
 /* Code `i` of a word, in that pass. */
 FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code, vec table) {
@@ -104,21 +104,27 @@ typedef void codes_value_function(const fovea_decode_value_args *args, int row, 
     codes_value_chain(args, row, 1, dim, 1, code, block, sums, fetch);                                             \
   }
 
-#define CODES_BODIES(ROW)                                                                                          \
-  ROW(s8, FOVEA_CODE_S8)                                                                                           \
-  ROW(fp8, FOVEA_CODE_E4M3)                                                                                        \
-  ROW(u8, FOVEA_CODE_U8)                                                                                           \
-  ROW(u4, FOVEA_CODE_U4)                                                                                           \
-  ROW(halves, FOVEA_CODE_U4_HALVES)
-CODES_BODIES(CODES_FUNCTIONS)
+/* For the codes that have functions of their own, and for all codes with the functions that decode them. */
+#define CODES_OWN_OWN(...) __VA_ARGS__
+#define CODES_OWN_AS_E4M3(...)
+#define CODES_OWN_NOT(...)
+#define CODES_OWN_ROW(ROW, code, name, bits, row_bits, front, lies, numbers, decoded)                              \
+  CODES_OWN_##decoded(ROW(name, code))
+FOVEA_CODES(CODES_OWN_ROW, CODES_FUNCTIONS)
+
+#define CODES_BY_OWN(CASE, name, code)     CASE(name, code)
+#define CODES_BY_AS_E4M3(CASE, name, code) CASE(e4m3, code)
+#define CODES_BY_NOT(CASE, name, code)
+#define CODES_BY_ROW(CASE, code, name, bits, row_bits, front, lies, numbers, decoded)                              \
+  CODES_BY_##decoded(CASE, name, code)
 
 #define CODES_SCORE_CASE(name, code)                                                                               \
   case code:                                                                                                       \
     return rows == 4 ? codes_score_##name##_4 : codes_score_##name##_1;
 FOVEA_INLINE codes_score_function *codes_score_of(fovea_code code, int rows) {
-  switch (code == FOVEA_CODE_E5M2 ? FOVEA_CODE_E4M3 : code) {
+  switch (code) {
   default:
-    CODES_BODIES(CODES_SCORE_CASE)
+    FOVEA_CODES(CODES_BY_ROW, CODES_SCORE_CASE)
   }
 }
 
@@ -127,9 +133,9 @@ FOVEA_INLINE codes_score_function *codes_score_of(fovea_code code, int rows) {
   case code:                                                                                                       \
     return rows == 4 ? codes_value_##name##_4 : rows == 1 ? codes_value_##name##_1 : codes_value_##name##_rest;
 FOVEA_INLINE codes_value_function *codes_value_of(fovea_code code, int rows) {
-  switch (code == FOVEA_CODE_E5M2 ? FOVEA_CODE_E4M3 : code) {
+  switch (code) {
   default:
-    CODES_BODIES(CODES_VALUE_CASE)
+    FOVEA_CODES(CODES_BY_ROW, CODES_VALUE_CASE)
   }
 }
 

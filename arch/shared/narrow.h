@@ -190,8 +190,7 @@ FOVEA_NOINLINE void narrow_s8(const fovea_narrow_args *args) {
 /* Whether codes are those of ggml's 4 or 5 bits. */
 FOVEA_INLINE int narrow_is_halves(const fovea_narrow_args *args) {
   const fovea_codes *codes = args->codes;
-  return args->rule->round == FOVEA_ROUND_DOWN &&
-         (codes->code == FOVEA_CODE_U4_HALVES || codes->code == FOVEA_CODE_U5_HALVES) &&
+  return args->rule->round == FOVEA_ROUND_DOWN && fovea_code_of(codes->code).lies == FOVEA_CODES_IN_HALVES &&
          codes->group % (2 * LANES) == 0;
 }
 
@@ -209,7 +208,7 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_halves(const fovea_narrow_args *args) {
   const int64_t group = args->codes->group, half = group / 2, row_groups = narrow_row_groups(args);
   const vec offset = vec_set1(args->rule->offset), last = vec_set1(args->rule->last);
   const vec magic = vec_set1(0x1.8p23f), sixteen = vec_set1(16.0f);
-  const int has_fifths = args->codes->code == FOVEA_CODE_U5_HALVES; /* of groups of 32 */
+  const int has_fifths = fovea_code_of(args->codes->code).front > 0; /* of groups of 32 */
   uint8_t codes[32];
   FOVEA_NO_UNROLL
   for (int64_t row = 0; row < args->row_count; row++) {

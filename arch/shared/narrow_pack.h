@@ -96,25 +96,13 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_pack_along(uint8_t *to, int64_t step, con
 
 /* Bytes of the codes of dims in front of others, if no gap is between them. */
 FOVEA_INLINE int64_t narrow_bytes_of(const fovea_codes *codes, int64_t dims) {
-  switch (codes->code) {
-  case FOVEA_CODE_U4:
-  case FOVEA_CODE_U4_SWAPPED:
-    return dims / 2;
-  case FOVEA_CODE_U2:
-    return dims / 4;
-  case FOVEA_CODE_U8_KEYS:
-  case FOVEA_CODE_U4_KEYS:
-  case FOVEA_CODE_U2_KEYS:
-    return narrow_word_step(codes) * dims;
-  default:
-    return dims;
-  }
+  const fovea_code_facts code = fovea_code_of(codes->code);
+  return code.lies == FOVEA_CODES_ALONG_KEYS ? narrow_word_step(codes) * dims : dims * code.row_bits / 8;
 }
 
 /* Bytes from a group that is not mixed to the next. */
 FOVEA_INLINE int64_t narrow_group_step(const fovea_codes *codes) {
-  const int along =
-      codes->code == FOVEA_CODE_U8_KEYS || codes->code == FOVEA_CODE_U4_KEYS || codes->code == FOVEA_CODE_U2_KEYS;
+  const int along = fovea_code_of(codes->code).lies == FOVEA_CODES_ALONG_KEYS;
   return along ? narrow_word_step(codes) * codes->group : codes->group_step;
 }
 
@@ -141,10 +129,7 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *t
   case FOVEA_CODE_U8_KEYS:
   case FOVEA_CODE_U4_KEYS:
   case FOVEA_CODE_U2_KEYS:
-    narrow_pack_along(to, narrow_word_step(codes), from, count, shift,
-                      code == FOVEA_CODE_U8_KEYS   ? 255
-                      : code == FOVEA_CODE_U4_KEYS ? 15
-                                                   : 3);
+    narrow_pack_along(to, narrow_word_step(codes), from, count, shift, (1u << fovea_code_of(code).bits) - 1);
     break;
   default:
     memcpy(to, from, (size_t)count);

@@ -6,25 +6,24 @@
 
 #include <stdint.h>
 
-/* What a code is: its bits, the numbers that it may have, and what its groups must be. */
-typedef struct code_traits {
-  int bits;
-  int is_signed, is_fp8;
-  int halves; /* halves of a group share bytes */
-  int extra;  /* bytes in front of the codes of a group */
-  int along;  /* codes lie along keys */
-} code_traits;
+/* How the codes of a format lie. */
+static int lies_along(const fovea_format *format) {
+  return fovea_code_of(format->code).lies == FOVEA_CODES_ALONG_KEYS;
+}
 
-static const code_traits traits[] = {
-    [FOVEA_CODE_S8] = {8, 1, 0, 0, 0, 0},        [FOVEA_CODE_U8] = {8, 0, 0, 0, 0, 0},
-    [FOVEA_CODE_E4M3] = {8, 1, 1, 0, 0, 0},      [FOVEA_CODE_E5M2] = {8, 1, 1, 0, 0, 0},
-    [FOVEA_CODE_U4] = {4, 0, 0, 0, 0, 0},        [FOVEA_CODE_U4_SWAPPED] = {4, 0, 0, 0, 0, 0},
-    [FOVEA_CODE_U4_HALVES] = {4, 0, 0, 1, 0, 0}, [FOVEA_CODE_U5_HALVES] = {4, 0, 0, 1, 4, 0},
-    [FOVEA_CODE_U2] = {2, 0, 0, 0, 0, 0},        [FOVEA_CODE_U8_KEYS] = {8, 0, 0, 0, 0, 1},
-    [FOVEA_CODE_U4_KEYS] = {4, 0, 0, 0, 0, 1},   [FOVEA_CODE_U2_KEYS] = {2, 0, 0, 0, 0, 1},
-    [FOVEA_CODE_BF16] = {16, 1, 0, 0, 0, 0},
-};
-enum { CODES = sizeof traits / sizeof traits[0] };
+static int lies_in_halves(const fovea_format *format) {
+  return fovea_code_of(format->code).lies == FOVEA_CODES_IN_HALVES;
+}
+
+/* Keys of a word, if codes lie along keys. */
+static int keys_of_word(const fovea_format *format) {
+  return 32 / fovea_code_of(format->code).bits;
+}
+
+/* Bits of a group's codes. They fill whole bytes, or the bytes of a row are counted together. */
+static int64_t code_bits(const fovea_format *format, int64_t group) {
+  return group * fovea_code_of(format->code).row_bits;
+}
 
 static int64_t group_of(const fovea_format *format, int64_t dim) {
   return format->group == 0 ? dim : format->group;
@@ -34,12 +33,11 @@ static int64_t group_of(const fovea_format *format, int64_t dim) {
 static int codes_are_mixed(const fovea_format *format, int64_t dim) {
   enum { SMALL = 16 };
   const int together = format->place == FOVEA_SCALES_APART || format->key_group != 1;
-  return together && !traits[format->code].halves && group_of(format, dim) < SMALL;
+  return together && !lies_in_halves(format) && group_of(format, dim) < SMALL;
 }
 
 int64_t fovea_code_bytes(const fovea_format *format, int64_t group) {
-  const code_traits *code = &traits[format->code];
-  return code->along ? 4 * group : code->extra + (group * code->bits + 7) / 8;
+  return fovea_code_of(format->code).front + (code_bits(format, group) + 7) / 8;
 }
 
 int64_t fovea_scale_bytes(const fovea_format *format) {
@@ -65,20 +63,26 @@ static fovea_status refuse(const subject *s, fovea_status status, const char *fi
                     s->number, field, value, must);
 }
 
+/* Fields that name one of several things by a number. */
 static fovea_status check_kinds(const subject *s) {
   const fovea_format *f = s->format;
-  if ((int)f->code < 0 || (int)f->code >= CODES)
-    return refuse(s, FOVEA_ERROR_TYPE, "code", (int)f->code, "be from 0 to 12");
-  if ((int)f->formula < 0 || f->formula > FOVEA_FORMULA_MINIMUM)
-    return refuse(s, FOVEA_ERROR_TYPE, "formula", (int)f->formula, "be from 0 to 2");
-  if ((int)f->place < 0 || f->place > FOVEA_SCALES_AFTER)
-    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be from 0 to 2");
-  if ((int)f->scale_type < 0 || (int)f->scale_type >= FOVEA_TYPES)
-    return refuse(s, FOVEA_ERROR_TYPE, "scale_type", (int)f->scale_type, "be from 0 to 2");
-  if ((int)f->quantiser < 0 || f->quantiser > FOVEA_QUANTISE_ORT)
-    return refuse(s, FOVEA_ERROR_TYPE, "quantiser", (int)f->quantiser, "be from 0 to 5");
-  if ((int)f->order < 0 || f->order > FOVEA_ORDER_DIMS)
-    return refuse(s, FOVEA_ERROR_TYPE, "order", (int)f->order, "be from 0 to 3");
+  const struct {
+    const char *field;
+    int value, count;
+  } kinds[] = {
+      {"code", (int)f->code, FOVEA_CODE_COUNT},
+      {"formula", (int)f->formula, FOVEA_FORMULA_MINIMUM + 1},
+      {"place", (int)f->place, FOVEA_SCALES_AFTER + 1},
+      {"scale_type", (int)f->scale_type, FOVEA_TYPES},
+      {"quantiser", (int)f->quantiser, FOVEA_QUANTISE_ORT + 1},
+      {"order", (int)f->order, FOVEA_ORDER_DIMS + 1},
+  };
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    char must[32];
+    if (kinds[i].value >= 0 && kinds[i].value < kinds[i].count) continue;
+    fovea_write_text(must, sizeof must, "be from 0 to %d", (int64_t)kinds[i].count - 1);
+    return refuse(s, FOVEA_ERROR_TYPE, kinds[i].field, kinds[i].value, must);
+  }
   if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");
   return FOVEA_OK;
 }
@@ -86,12 +90,12 @@ static fovea_status check_kinds(const subject *s) {
 /* Biases, tables and sums that would not be used. */
 static fovea_status check_unused(const subject *s) {
   const fovea_format *f = s->format;
-  const code_traits *code = &traits[f->code];
+  const fovea_code_facts code = fovea_code_of(f->code);
   if (f->bias < 0 || f->bias > 128) return refuse(s, FOVEA_ERROR_TYPE, "bias", f->bias, "be from 0 to 128");
-  if (f->bias != 0 && (f->formula != FOVEA_FORMULA_SCALE || f->table || code->is_signed))
+  if (f->bias != 0 && (f->formula != FOVEA_FORMULA_SCALE || f->table || code.numbers != FOVEA_CODES_UNSIGNED))
     return refuse(s, FOVEA_ERROR_UNUSED, "bias", f->bias,
                   "be 0: only unsigned codes without a table have one, with FOVEA_FORMULA_SCALE");
-  if (f->table && (code->bits != 4 || code->along || code->extra || f->formula != FOVEA_FORMULA_SCALE))
+  if (f->table && (code.bits != 4 || lies_along(f) || f->formula != FOVEA_FORMULA_SCALE))
     return refuse(s, FOVEA_ERROR_UNUSED, "table", 1,
                   "be NULL: only codes of 4 bits of one key have one, with FOVEA_FORMULA_SCALE");
   if (f->sums && (f->place == FOVEA_SCALES_APART || f->key_group != 1 || f->formula != FOVEA_FORMULA_SCALE ||
@@ -103,30 +107,29 @@ static fovea_status check_unused(const subject *s) {
 
 static fovea_status check_groups(const subject *s) {
   const fovea_format *f = s->format;
-  const code_traits *code = &traits[f->code];
   const int64_t group = group_of(f, s->dim);
   if (f->group < 0 || (f->group > 0 && s->dim % f->group != 0))
     return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 0 or divide the dim");
   if (f->key_group < 0 || f->key_group > FOVEA_LENGTH_LIMIT)
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be from 0 to 2^48");
-  if (code->extra && group != 32)
+  if (fovea_code_of(f->code).front && group != 32)
     return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 32 with codes of 5 bits");
-  if (code->halves && group % 2 != 0)
+  if (lies_in_halves(f) && group % 2 != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even with codes in halves of a group");
-  if (!codes_are_mixed(f, s->dim) && group != s->dim && !code->along && group * code->bits % 8 != 0)
+  if (!codes_are_mixed(f, s->dim) && group != s->dim && code_bits(f, group) % 8 != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "have codes that fill whole bytes");
   if (f->key_group == 0 && f->place != FOVEA_SCALES_APART)
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", 0, "be 1 or more with scales beside their codes");
-  if (f->key_group > 1 && f->place != FOVEA_SCALES_APART && (f->key_group > 4096 || code->along))
+  if (f->key_group > 1 && f->place != FOVEA_SCALES_APART && (f->key_group > 4096 || lies_along(f)))
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group,
                   "be at most 4096 with scales beside their codes, and 1 with codes along keys");
-  if (code->along && f->place != FOVEA_SCALES_APART)
+  if (lies_along(f) && f->place != FOVEA_SCALES_APART)
     return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with codes along keys");
   if (f->code == FOVEA_CODE_BF16 && f->formula != FOVEA_FORMULA_SCALE)
     return refuse(s, FOVEA_ERROR_TYPE, "formula", (int)f->formula, "be FOVEA_FORMULA_SCALE with bf16 codes");
   if (f->code == FOVEA_CODE_BF16 && f->key_group != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be 0 with bf16 codes: all keys share a scale");
-  if (code->along && f->key_group != 0 && f->key_group % (32 / code->bits) != 0)
+  if (lies_along(f) && f->key_group != 0 && f->key_group % keys_of_word(f) != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be a multiple of the keys of a word");
   return FOVEA_OK;
 }
@@ -134,16 +137,15 @@ static fovea_status check_groups(const subject *s) {
 /* Orders and the codes that they know. */
 static fovea_status check_order(const subject *s) {
   const fovea_format *f = s->format;
-  const code_traits *code = &traits[f->code];
   const int dims = f->order == FOVEA_ORDER_DIMS, pairs = f->order == FOVEA_ORDER_KEY_PAIRS;
-  const int64_t keys = dims ? 32 / code->bits : pairs ? 2 : 1;
+  const int64_t keys = dims ? keys_of_word(f) : pairs ? 2 : 1;
   int64_t bytes;
   if (f->order == FOVEA_ORDER_ROWS) {
     return f->order_keys == 0
                ? FOVEA_OK
                : refuse(s, FOVEA_ERROR_UNUSED, "order_keys", f->order_keys, "be 0 with FOVEA_ORDER_ROWS");
   }
-  if (dims != code->along || (!dims && code->bits < 8))
+  if (dims != lies_along(f) || (!dims && fovea_code_of(f->code).bits < 8))
     return refuse(s, FOVEA_ERROR_TYPE, "order", (int)f->order,
                   dims ? "be another: FOVEA_ORDER_DIMS is for codes along keys"
                        : "be another: pairs are for codes of 8 or 16 bits that do not lie along keys");
@@ -187,16 +189,16 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
 fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
                                      fovea_error *error) {
   const subject s = {format, dim, entry, number, error};
-  const code_traits *code = &traits[format->code];
-  if (format->place != FOVEA_SCALES_APART || code->along)
+  const int64_t group = group_of(format, dim);
+  if (format->place != FOVEA_SCALES_APART || lies_along(format))
     return refuse(&s, FOVEA_ERROR_TYPE, "place", (int)format->place,
                   "be FOVEA_SCALES_APART, and codes of single keys, with keys in panels");
   if (format->order != FOVEA_ORDER_ROWS)
     return refuse(&s, FOVEA_ERROR_TYPE, "order", (int)format->order, "be FOVEA_ORDER_ROWS with keys in panels");
-  if (code->halves && (group_of(format, dim) > 256 || fovea_code_bytes(format, group_of(format, dim)) % 4 != 0))
+  if (lies_in_halves(format) && (group > 256 || fovea_code_bytes(format, group) % 4 != 0))
     return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group,
                   "have at most 256 dims whose codes fill words of 4 bytes");
-  if (!codes_are_mixed(format, dim) && group_of(format, dim) * code->bits % 32 != 0 && group_of(format, dim) != dim)
+  if (!codes_are_mixed(format, dim) && group != dim && code_bits(format, group) % 32 != 0)
     return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group, "have codes that fill words of 4 bytes in panels");
   return FOVEA_OK;
 }
@@ -241,7 +243,7 @@ static void lay_out_panels(fovea_code_layout *layout) {
 
 /* Units of keys in another order. */
 static void lay_out_order(const fovea_format *format, fovea_code_layout *layout) {
-  const int bytes = traits[format->code].bits / 8;
+  const int bytes = fovea_code_of(format->code).bits / 8;
   const int64_t keys = format->order_keys;
   layout->unit_keys = keys;
   layout->unit_bytes *= keys;
@@ -276,7 +278,8 @@ static int has_int8_rows(const fovea_format *format, int64_t dim) {
 }
 
 fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels) {
-  const code_traits *code = &traits[format->code];
+  const fovea_code_facts code = fovea_code_of(format->code);
+  const int along = lies_along(format), word_keys = along ? keys_of_word(format) : 1;
   const int64_t group = group_of(format, dim), mixed = codes_are_mixed(format, dim);
   const int64_t row = mixed ? fovea_code_bytes(format, dim) : dim / group * fovea_code_bytes(format, group);
   fovea_code_layout layout = {
@@ -292,15 +295,15 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
                 .scale_group = fovea_scale_bytes(format),
                 .int8_rows = has_int8_rows(format, dim)},
       .key_group = format->key_group == 0 ? INT64_MAX : format->key_group,
-      .unit_keys = code->along ? 32 / code->bits : 1,
-      .word_keys = code->along ? 32 / code->bits : 1,
+      .unit_keys = word_keys,
+      .word_keys = word_keys,
       .unit_bytes = row,
-      .key_bytes = code->along ? 0 : row,
-      .key_bits = code->along ? code->bits : 0,
+      .key_bytes = along ? 0 : row,
+      .key_bits = along ? code.bits : 0,
       .has_zeros = format->formula != FOVEA_FORMULA_SCALE,
       .apart = format->place == FOVEA_SCALES_APART,
   };
-  for (int i = 0; code->bits == 4 && i < 16; i++)
+  for (int i = 0; code.bits == 4 && i < 16; i++)
     layout.codes.numbers[i] = (float)(format->table ? format->table[i] : i - format->bias);
   if (panels) lay_out_panels(&layout);
   if (format->order != FOVEA_ORDER_ROWS) lay_out_order(format, &layout);

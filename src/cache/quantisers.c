@@ -1,29 +1,22 @@
 #include "quantisers.h"
 
 /* What the codes of a format are. */
-static int bits_of(fovea_code code) {
-  switch (code) {
-  case FOVEA_CODE_U4:
-  case FOVEA_CODE_U4_SWAPPED:
-  case FOVEA_CODE_U4_HALVES:
-  case FOVEA_CODE_U4_KEYS:
-    return 4;
-  case FOVEA_CODE_U5_HALVES:
-    return 5;
-  case FOVEA_CODE_U2:
-  case FOVEA_CODE_U2_KEYS:
-    return 2;
-  default:
-    return 8;
-  }
-}
-
 static int is_fp8(const fovea_format *f) {
-  return f->code == FOVEA_CODE_E4M3 || f->code == FOVEA_CODE_E5M2;
+  const fovea_code_facts code = fovea_code_of(f->code);
+  return code.numbers == FOVEA_CODES_E4M3 || code.numbers == FOVEA_CODES_E5M2;
 }
 
 static int is_unsigned(const fovea_format *f) {
-  return f->code != FOVEA_CODE_S8 && f->code != FOVEA_CODE_BF16 && !is_fp8(f);
+  return fovea_code_of(f->code).numbers == FOVEA_CODES_UNSIGNED;
+}
+
+static int is_signed(const fovea_format *f) {
+  return fovea_code_of(f->code).numbers == FOVEA_CODES_SIGNED;
+}
+
+/* The largest bits of a code. */
+static int most_of(const fovea_format *f) {
+  return (1 << fovea_code_of(f->code).bits) - 1;
 }
 
 int fovea_quantiser_knows(const fovea_format *f) {
@@ -33,17 +26,16 @@ int fovea_quantiser_knows(const fovea_format *f) {
     return 1;
   case FOVEA_QUANTISE_GGML:
     if (f->key_group != 1 || is_fp8(f) || f->formula == FOVEA_FORMULA_ZERO) return 0;
-    return with_scale ? f->code == FOVEA_CODE_S8 || f->table || 2 * f->bias == 1 << bits_of(f->code)
-                      : is_unsigned(f);
+    return with_scale ? is_signed(f) || f->table || 2 * f->bias == most_of(f) + 1 : is_unsigned(f);
   case FOVEA_QUANTISE_IK:
-    return f->code == FOVEA_CODE_S8 && with_scale && f->key_group == 1;
+    return is_signed(f) && with_scale && f->key_group == 1;
   case FOVEA_QUANTISE_OPENVINO:
     if (f->formula == FOVEA_FORMULA_ZERO) return is_unsigned(f) && f->key_group != 0;
-    return f->code == FOVEA_CODE_S8 && with_scale && f->key_group == 1;
+    return is_signed(f) && with_scale && f->key_group == 1;
   case FOVEA_QUANTISE_KIVI:
     return f->formula == FOVEA_FORMULA_MINIMUM && is_unsigned(f) && f->key_group != 0;
   case FOVEA_QUANTISE_ORT:
-    return with_scale && !is_fp8(f) && f->code != FOVEA_CODE_BF16 && !f->table && f->key_group == 0;
+    return with_scale && (is_signed(f) || is_unsigned(f)) && !f->table && f->key_group == 0;
   default:
     return 0;
   }
@@ -64,20 +56,19 @@ static float top_of(float first, float last) {
 
 /* The codes, their rounding, and what stands for 0. */
 static void set_codes(const fovea_format *f, fovea_quantise_rule *rule) {
-  const int is_signed = f->code == FOVEA_CODE_S8;
-  rule->first = is_signed ? -128.0f : (float)-f->bias;
-  rule->last = is_signed ? 127.0f : (float)((1 << bits_of(f->code)) - 1 - f->bias);
+  const int most = most_of(f);
+  rule->first = is_signed(f) ? -128.0f : (float)-f->bias;
+  rule->last = is_signed(f) ? 127.0f : (float)(most - f->bias);
   rule->top = f->formula == FOVEA_FORMULA_SCALE ? top_of(rule->first, rule->last) : rule->last - rule->first;
-  const int most = (1 << bits_of(f->code)) - 1;
   rule->bias = (unsigned char)f->bias;
   rule->blank = (unsigned char)(f->bias < most ? f->bias : most);
   if (is_fp8(f)) {
-    const int e4m3 = f->code == FOVEA_CODE_E4M3;
+    const int e4m3 = fovea_code_of(f->code).numbers == FOVEA_CODES_E4M3;
     rule->round = e4m3 ? FOVEA_ROUND_E4M3 : FOVEA_ROUND_E5M2;
     rule->first = 0;
     rule->last = rule->top = e4m3 ? 448.0f : 57344.0f;
   }
-  if (f->code == FOVEA_CODE_BF16) rule->round = FOVEA_ROUND_BF16;
+  if (fovea_code_of(f->code).numbers == FOVEA_CODES_BF16) rule->round = FOVEA_ROUND_BF16;
   if (f->table) {
     rule->round = FOVEA_ROUND_TABLE;
     rule->top = top_of(f->table[0], f->table[15]);
@@ -87,7 +78,7 @@ static void set_codes(const fovea_format *f, fovea_quantise_rule *rule) {
     }
   }
   if (f->formula != FOVEA_FORMULA_SCALE) rule->unfit = rule->first;
-  if (f->formula != FOVEA_FORMULA_SCALE && is_signed) rule->blank = 0x80;
+  if (f->formula != FOVEA_FORMULA_SCALE && is_signed(f)) rule->blank = 0x80;
 }
 
 static void set_scale(const fovea_format *f, fovea_quantise_rule *rule) {
@@ -117,7 +108,7 @@ static void set_ggml(const fovea_format *f, fovea_quantise_rule *rule) {
     rule->top = 127.0f;
     rule->least = 1e-15f;
     rule->blank = 0;
-  } else if (f->code == FOVEA_CODE_S8) {
+  } else if (is_signed(f)) {
     rule->round = FOVEA_ROUND_AWAY;
   } else { /* the bits of codes are rounded */
     rule->scale = FOVEA_SCALE_SIGNED;

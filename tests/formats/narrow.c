@@ -1,5 +1,7 @@
 #include "narrow.h"
 
+#include "codes.h"
+
 #include "support/check.h"
 #include "support/types.h"
 
@@ -20,28 +22,6 @@ void narrow_any_order(fovea_format *format, struct generator *generator) {
 
 /* ---- What lies where, by the header -------------------------------------------------------------------------- */
 
-static int bits_of_code(fovea_code code) {
-  switch (code) {
-  case FOVEA_CODE_U4:
-  case FOVEA_CODE_U4_SWAPPED:
-  case FOVEA_CODE_U4_HALVES:
-  case FOVEA_CODE_U5_HALVES:
-  case FOVEA_CODE_U4_KEYS:
-    return 4;
-  case FOVEA_CODE_U2:
-  case FOVEA_CODE_U2_KEYS:
-    return 2;
-  case FOVEA_CODE_BF16:
-    return 16;
-  default:
-    return 8;
-  }
-}
-
-static int is_along(fovea_code code) {
-  return code == FOVEA_CODE_U8_KEYS || code == FOVEA_CODE_U4_KEYS || code == FOVEA_CODE_U2_KEYS;
-}
-
 static int64_t number_bytes(const fovea_format *f) {
   return f->scale_type == FOVEA_F32 ? 4 : 2;
 }
@@ -52,8 +32,9 @@ static int64_t group_of(const struct narrow *n) {
 
 /* Bytes of the codes of `dims` dims. */
 static int64_t code_bytes(const fovea_format *f, int64_t dims) {
-  if (is_along(f->code)) return 4 * dims;
-  return (f->code == FOVEA_CODE_U5_HALVES ? dims / 32 * 4 : 0) + (dims * bits_of_code(f->code) + 7) / 8;
+  const struct code code = code_of(f);
+  if (code.along) return 4 * dims;
+  return dims / 32 * 4 * code.upper + (dims * (code.bits - code.upper) + 7) / 8;
 }
 
 /* Bytes of what lies beside the codes that share one scale. */
@@ -67,7 +48,7 @@ static int keys_share(const fovea_format *f) {
 
 /* Keys whose codes share words. */
 static int64_t word_keys(const fovea_format *f) {
-  return is_along(f->code) ? 32 / bits_of_code(f->code) : 1;
+  return code_of(f).along ? 32 / code_of(f).bits : 1;
 }
 
 /* Bytes of what the row stride leads from one to the next of, and the keys of it. */
@@ -82,7 +63,7 @@ static int64_t unit_bytes(const struct narrow *n) {
 
 static int64_t unit_keys(const struct narrow *n) {
   if (n->format.order != FOVEA_ORDER_ROWS) return n->format.order_keys;
-  if (is_along(n->format.code)) return word_keys(&n->format);
+  if (code_of(&n->format).along) return word_keys(&n->format);
   return keys_share(&n->format) ? n->format.key_group : 1;
 }
 
@@ -145,7 +126,7 @@ static void row_of_panel(const struct narrow *n, const fovea_segment *segment, i
 /* Where byte i of a row lies in a unit whose order is another. */
 static int64_t byte_at(const struct narrow *n, int64_t row, int64_t i) {
   const fovea_format *f = &n->format;
-  const int64_t keys = f->order_keys, key = row % keys, size = bits_of_code(f->code) / 8;
+  const int64_t keys = f->order_keys, key = row % keys, size = code_of(f).bits / 8;
   if (f->order == FOVEA_ORDER_DIMS) return (i / 4 * (keys / word_keys(f)) + key / word_keys(f)) * 4 + i % 4;
   const int64_t d = i / size;
   const int64_t code = f->order == FOVEA_ORDER_DIM_PAIRS
@@ -188,7 +169,7 @@ static const unsigned char *codes_of(const struct narrow *n, const fovea_segment
 
 static int raw_code(const struct narrow *n, const unsigned char *p, int64_t d, int64_t row) {
   const int64_t half = group_of(n) / 2;
-  const int along = (int)(row % word_keys(&n->format)) * bits_of_code(n->format.code);
+  const int along = (int)(row % word_keys(&n->format)) * code_of(&n->format).bits;
   uint32_t word = 0;
   switch (n->format.code) {
   case FOVEA_CODE_U4:
@@ -206,7 +187,7 @@ static int raw_code(const struct narrow *n, const unsigned char *p, int64_t d, i
   case FOVEA_CODE_U4_KEYS:
   case FOVEA_CODE_U2_KEYS:
     for (int i = 0; i < 4; i++) word |= (uint32_t)p[4 * d + i] << 8 * i;
-    return (int)(word >> along & ((1u << bits_of_code(n->format.code)) - 1));
+    return (int)(word >> along & ((1u << code_of(&n->format).bits) - 1));
   case FOVEA_CODE_BF16:
     return p[2 * d] | p[2 * d + 1] << 8;
   default:
@@ -398,7 +379,7 @@ void narrow_make(struct narrow *n, const fovea_format *format, int64_t kv_heads,
 void narrow_spoil_row(const struct narrow *n, const fovea_segment *segment, int values, int64_t row, int byte) {
   const int64_t head_step = values ? segment->v_head : segment->k_head,
                 row_step = values ? segment->v_row : segment->k_row;
-  const int apart = n->format.order != FOVEA_ORDER_ROWS && !is_along(n->format.code);
+  const int apart = n->format.order != FOVEA_ORDER_ROWS && !code_of(&n->format).along;
   if (unit_keys(n) > 1 && !apart) return;
   for (int64_t head = 0; head < n->kv_heads; head++) {
     unsigned char *unit = (unsigned char *)(values ? segment->v : segment->k) + head * head_step;

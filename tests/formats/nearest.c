@@ -1,5 +1,6 @@
 #include "nearest.h"
 
+#include "codes.h"
 #include "contract_formats.h"
 #include "contract_rounding.h"
 
@@ -7,34 +8,13 @@
 
 #define NOTHING 0x1p-100f
 
-static int bits_of_code(fovea_code code) {
-  switch (code) {
-  case FOVEA_CODE_U5_HALVES:
-    return 5;
-  case FOVEA_CODE_U2:
-  case FOVEA_CODE_U2_KEYS:
-    return 2;
-  case FOVEA_CODE_U4:
-  case FOVEA_CODE_U4_SWAPPED:
-  case FOVEA_CODE_U4_HALVES:
-  case FOVEA_CODE_U4_KEYS:
-    return 4;
-  default:
-    return 8;
-  }
-}
-
-static int is_fp8(const fovea_format *f) {
-  return f->code == FOVEA_CODE_E4M3 || f->code == FOVEA_CODE_E5M2;
-}
-
 static float first_of(const fovea_format *f) {
-  return is_fp8(f) ? 0 : f->code == FOVEA_CODE_S8 ? -128 : (float)-f->bias;
+  return code_of(f).fp8 ? 0 : f->code == FOVEA_CODE_S8 ? -128 : (float)-f->bias;
 }
 
 static float last_of(const fovea_format *f) {
-  if (is_fp8(f)) return f->code == FOVEA_CODE_E4M3 ? 448 : 57344;
-  return f->code == FOVEA_CODE_S8 ? 127 : (float)((1 << bits_of_code(f->code)) - 1 - f->bias);
+  if (code_of(f).fp8) return f->code == FOVEA_CODE_E4M3 ? 448 : 57344;
+  return f->code == FOVEA_CODE_S8 ? 127 : (float)((1 << code_of(f).bits) - 1 - f->bias);
 }
 
 static float top_of(const fovea_format *f) {
@@ -114,7 +94,7 @@ static int blank_code(const fovea_format *f) {
       if (f->table[i] * f->table[i] < f->table[code] * f->table[code]) code = i;
     return code;
   }
-  const int most = (1 << bits_of_code(f->code)) - 1;
+  const int most = (1 << code_of(f).bits) - 1;
   if (f->formula == FOVEA_FORMULA_SCALE) return f->bias < most ? f->bias : most; /* the nearest to 0 */
   return f->code == FOVEA_CODE_S8 ? 0x80 : 0;
 }
@@ -129,7 +109,7 @@ int nearest_code(const fovea_format *f, const struct nearest_group *g, float x) 
   if (isnan(g->factor)) return f->code == FOVEA_CODE_BF16 ? 0 : blank_code(f);
   float y = moved(f, g, x);
   if (f->code == FOVEA_CODE_BF16) return bf16_code(y);
-  if (is_fp8(f)) {
+  if (code_of(f).fp8) {
     if (isnan(y)) return 0x7f;
     return f->code == FOVEA_CODE_E4M3 ? contract_e4m3_code(y, true) : contract_e5m2_code(y, true);
   }

@@ -1,7 +1,10 @@
 /* Appending and copying to any format: codes and scales by a plain model, on every instruction set, for any
  * threads; no bit beside them is written. */
+#include "codes.h"
 #include "narrow.h"
 #include "nearest.h"
+
+#include "arch/codes.h"
 
 #include "support/caches.h"
 #include "support/check.h"
@@ -81,27 +84,18 @@ static int64_t equal_bits(const struct guarded *memory, const unsigned char *oth
 
 /* ---- What is expected ---------------------------------------------------------------------------------------- */
 
-static int bits_of_code(fovea_code code) {
-  static const int bits[] = {8, 8, 8, 8, 4, 4, 4, 5, 2, 8, 4, 2, 16};
-  return bits[code];
-}
-
-static int along(const fovea_format *f) {
-  return f->code >= FOVEA_CODE_U8_KEYS && f->code <= FOVEA_CODE_U2_KEYS;
-}
-
 static int64_t keys_at_once(const fovea_format *f) {
-  const int64_t word = along(f) ? 32 / bits_of_code(f->code) : 1;
+  const int64_t word = code_of(f).along ? 32 / code_of(f).bits : 1;
   return f->key_group > word ? f->key_group : word;
 }
 
 /* Bits that writing `rows` rows changes, for one head. */
 static int64_t bits_written(const struct narrow *n, int64_t rows, int panels) {
   const fovea_format *f = &n->format;
-  const int64_t row = n->dim * bits_of_code(f->code), groups = n->dim / (f->group ? f->group : n->dim);
+  const int64_t row = n->dim * code_of(f).bits, groups = n->dim / (f->group ? f->group : n->dim);
   const int64_t number = f->scale_type == FOVEA_F32 ? 32 : 16;
   const int whole = panels ? 32 : 8;
-  int64_t bits = rows * (along(f) ? row : (row + whole - 1) / whole * whole);
+  int64_t bits = rows * (code_of(f).along ? row : (row + whole - 1) / whole * whole);
   if (f->key_group == 0) return bits;
   bits += ((rows - 1) / f->key_group + 1) * groups * number * (f->formula == FOVEA_FORMULA_SCALE ? 1 : 2);
   return bits + (f->sums ? rows * groups * 32 : 0);
@@ -335,7 +329,7 @@ static fovea_format any_format(int64_t dim, struct generator *generator) {
   fovea_format format;
   do {
     format = (fovea_format){.struct_size = sizeof format};
-    format.code = (fovea_code)generator_below(generator, FOVEA_CODE_BF16 + 1);
+    format.code = (fovea_code)generator_below(generator, FOVEA_CODE_COUNT);
     format.formula = (fovea_formula)generator_below(generator, 3);
     format.place = (fovea_scale_place)generator_below(generator, 3);
     format.scale_type = (fovea_type)generator_below(generator, 3);

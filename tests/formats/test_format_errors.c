@@ -3,6 +3,8 @@
  * as before. */
 #include "narrow.h"
 
+#include "arch/codes.h"
+
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/memory.h"
@@ -488,7 +490,7 @@ static void test_random_descriptors(void **state) {
     fovea_format f = {.struct_size = sizeof f};
     const int64_t dim = 1 + generator_below(&generator, i % 2 ? 96 : 9);
     if (i % 4) { /* often within reach */
-      f.code = (fovea_code)generator_below(&generator, 12);
+      f.code = (fovea_code)generator_below(&generator, FOVEA_CODE_COUNT);
       f.formula = (fovea_formula)generator_below(&generator, 3);
       f.place = (fovea_scale_place)generator_below(&generator, 3);
       f.scale_type = (fovea_type)generator_below(&generator, 3);

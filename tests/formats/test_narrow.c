@@ -2,6 +2,8 @@
  * format, cut anywhere, mixed with other formats, for every rule, on every instruction set. */
 #include "narrow.h"
 
+#include "arch/codes.h"
+
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/modes.h"
@@ -143,7 +145,7 @@ static void test_descriptors(void **state) {
   for (int i = 0; i < USUAL_OR_LONG(300, 2000); i++) {
     fovea_format format = {.struct_size = sizeof format};
     const int64_t dim = i % 3 == 0 ? 48 : i % 3 == 1 ? 96 : 7;
-    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_BF16 + 1);
+    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_COUNT);
     format.formula = (fovea_formula)generator_below(&generator, 3);
     format.place = (fovea_scale_place)generator_below(&generator, 3);
     format.scale_type = (fovea_type)generator_below(&generator, 3);

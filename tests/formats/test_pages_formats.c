@@ -2,6 +2,8 @@
  * numbers of the codes. Pages copied on write have the bits of the old ones. */
 #include "narrow_pages.h"
 
+#include "arch/codes.h"
+
 #include "support/caches.h"
 #include "support/check.h"
 
@@ -190,7 +192,7 @@ static void test_descriptors(void **state) {
   for (int i = 0; i < USUAL_OR_LONG(200, 1500); i++) {
     fovea_format format = {.struct_size = sizeof format};
     const int64_t dim = i % 2 ? 48 : 24;
-    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_BF16 + 1);
+    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_COUNT);
     format.formula = (fovea_formula)generator_below(&generator, 3);
     format.place = (fovea_scale_place)generator_below(&generator, 3);
     format.scale_type = (fovea_type)generator_below(&generator, 3);

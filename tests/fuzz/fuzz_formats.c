@@ -1,6 +1,7 @@
 /* Attention over segments whose keys and values have formats, of any descriptors, with codes and scales anywhere in
  * one memory. A descriptor without meaning is refused; else no byte is read that the header does not name, and the
  * bits are those of attention over f32 tensors that hold the numbers. Pages with formats make such segments. */
+#include "arch/codes.h"
 #include "arena.h"
 #include "expect.h"
 #include "formats/narrow.h"
@@ -52,7 +53,7 @@ static void take_format(struct scene *scene, fovea_format *format, int64_t dim) 
   const int64_t choice = bytes_below(bytes, 2 * NARROW_FORMATS);
   EXPECT(fovea_format_init(format, (fovea_format_name)(choice % NARROW_FORMATS), NULL) == FOVEA_OK);
   if (choice >= NARROW_FORMATS) {
-    format->code = (fovea_code)bytes_below(bytes, 13);
+    format->code = (fovea_code)bytes_below(bytes, FOVEA_CODE_COUNT);
     format->formula = (fovea_formula)bytes_below(bytes, 3);
     format->place = (fovea_scale_place)bytes_below(bytes, 3);
     format->scale_type = (fovea_type)bytes_below(bytes, 3);

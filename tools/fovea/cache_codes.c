@@ -1,5 +1,6 @@
 #include "cache_codes.h"
 
+#include "../../arch/codes.h"
 #include "convert.h"
 
 #include <float.h>
@@ -9,16 +10,6 @@
 #include <string.h>
 
 enum { DIM_LIMIT = 4096 }; /* of fovea_sequence_copy(), for codes */
-
-static const struct {
-  int bits, along; /* along: codes lie along keys, in words of 32 bits */
-} kinds[] = {
-    [FOVEA_CODE_S8] = {8, 0},        [FOVEA_CODE_U8] = {8, 0},        [FOVEA_CODE_E4M3] = {8, 0},
-    [FOVEA_CODE_E5M2] = {8, 0},      [FOVEA_CODE_U4] = {4, 0},        [FOVEA_CODE_U4_SWAPPED] = {4, 0},
-    [FOVEA_CODE_U4_HALVES] = {4, 0}, [FOVEA_CODE_U5_HALVES] = {5, 0}, [FOVEA_CODE_U2] = {2, 0},
-    [FOVEA_CODE_U8_KEYS] = {8, 1},   [FOVEA_CODE_U4_KEYS] = {4, 1},   [FOVEA_CODE_U2_KEYS] = {2, 1},
-    [FOVEA_CODE_BF16] = {16, 0},
-};
 
 bool coded_format(fovea_format *format, const char *option, const char *name, failure *why) {
   const int found = fovea_format_named(name);
@@ -40,7 +31,8 @@ bool coded_with_fixed_scales(const fovea_format *format) {
 /* How many keys share the bytes that fovea_format_bytes() counts. */
 static int64_t keys_of_unit(const fovea_format *format) {
   if (format->order != FOVEA_ORDER_ROWS) return format->order_keys;
-  if (kinds[format->code].along) return 32 / kinds[format->code].bits;
+  const fovea_code_facts code = fovea_code_of(format->code);
+  if (code.lies == FOVEA_CODES_ALONG_KEYS) return 32 / code.bits;
   return format->place != FOVEA_SCALES_APART && format->key_group > 1 ? format->key_group : 1;
 }
 
@@ -111,9 +103,17 @@ void coded_free(coded_tensor *tensor) {
 }
 
 static float largest_code(const fovea_format *format) {
-  if (format->code == FOVEA_CODE_E4M3) return 448;
-  if (format->code == FOVEA_CODE_E5M2) return 57344;
-  return format->code == FOVEA_CODE_S8 ? 127 : (float)((1 << kinds[format->code].bits) - 1 - format->bias);
+  const fovea_code_facts code = fovea_code_of(format->code);
+  switch (code.numbers) {
+  case FOVEA_CODES_E4M3:
+    return 448;
+  case FOVEA_CODES_E5M2:
+    return 57344;
+  case FOVEA_CODES_SIGNED:
+    return 127;
+  default:
+    return (float)((1 << code.bits) - 1 - format->bias);
+  }
 }
 
 void coded_fix_scales(coded_tensor *tensor, const float *numbers, float scale) {
