@@ -92,6 +92,13 @@ typedef struct fovea_arithmetic {
   void (*value)(const struct fovea_value_args *args);
 } fovea_arithmetic;
 
+/* Instructions for modes beside the tables of a set: a line of FOVEA_EXTENSIONS (registry.h). */
+typedef struct fovea_extension {
+  const fovea_arithmetic *bf16, *int8;
+  /* Return 1 if what this CPU multiplies is what its manual says. */
+  int (*bf16_holds)(void), (*int8_holds)(void);
+} fovea_extension;
+
 /* One output of a block in which a seen value is not finite. */
 typedef struct fovea_lost_args {
   const float *weights; /* of all keys of the block */

@@ -588,6 +588,11 @@ FOVEA_INSTRUCTION_SETS(FOVEA_DECLARE_TABLE)
   extern const fovea_kernels fovea_kernels_##symbol;
 FOVEA_TILE_TABLES(FOVEA_DECLARE_TABLE)
 #undef FOVEA_DECLARE_TABLE
+/* And fovea_extension_<name>. */
+#define FOVEA_DECLARE_EXTENSION(name, architecture, needs, int8_needs, set)                                        \
+  extern const fovea_extension fovea_extension_##name;
+FOVEA_EXTENSIONS(FOVEA_DECLARE_EXTENSION)
+#undef FOVEA_DECLARE_EXTENSION
 
 /* The largest row_tile of all tables. In src/, arrays with a number for each row of a tile have this size. */
 #define FOVEA_ROW_TILE_LIMIT 64

@@ -33,14 +33,16 @@
 
 /* Instructions for modes only, beside the tables of a set (src/system/arithmetic.c). No problem names them.
  *
- *   EXTENSION(name, architecture, needs)
+ *   EXTENSION(name, architecture, needs, int8_needs, set)
  *
- *   name   the directory arch/<name>
- *   needs  FOVEA_CPU_* bits
+ *   name        the directory arch/<name>, and fovea_extension_<name> in it
+ *   needs       FOVEA_CPU_* bits
+ *   int8_needs  FOVEA_CPU_* bits that int8 mode needs beside them
+ *   set         the set whose tiles the extension has. It serves the tables that have these tiles
  */
 /* clang-format off */
 #define FOVEA_EXTENSIONS(EXTENSION)                                                                                \
-  EXTENSION(amx, X86_64, FOVEA_CPU_AVX512 | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_AMX_BF16)
+  EXTENSION(amx, X86_64, FOVEA_CPU_AVX512 | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_AMX_BF16, FOVEA_CPU_AMX_INT8, avx512)
 /* clang-format on */
 
 /* Sets with several tables: the same results, but other uses of registers and caches, or other instructions for

@@ -13,11 +13,12 @@ import sys
 
 import measurements
 import modes
+import registry
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
 WIDE = ("avx512",)
-EVERY = ("avx512", "avx2", "neon")
+EVERY = tuple(name for name in registry.sets() if name not in registry.sets("ANY"))
 
 # (shape and rule, instruction sets, least fraction of the FMA peak)
 PEAK_FRACTIONS = (

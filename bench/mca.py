@@ -26,6 +26,8 @@ import shutil
 import subprocess
 import sys
 
+import registry
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/arm-estimates.md"
 FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-S", "-o", "-")
@@ -63,26 +65,31 @@ class Loop:
     barred: bool = False
 
 
-SCORE = Loop("score", "arch/neon/neon.c", "score_main_{}", barred=True)
-VALUE = Loop("value", "arch/neon/neon.c", "value_main_{}", barred=True)
-SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon_bf16/neon_bf16.c", "score_main_{}", pairs="bf16", barred=True)
-SCORE_F16 = Loop("score, pairs of f16", "arch/neon_fhm/neon_fhm.c", "score_main_{}", pairs="f16", barred=True)
+def source(of):
+    return f"arch/{of}/{of}.c"
+
+
+# The last line of its kind is that of every core: NEON's.
+SET, BF16_SET, F16_SET = (registry.sets("AARCH64", pairs)[-1] for pairs in ("F32", "BF16", "F16"))
+SCORE = Loop("score", source(SET), "score_main_{}", barred=True)
+VALUE = Loop("value", source(SET), "value_main_{}", barred=True)
+SCORE_BF16 = Loop("score, pairs of bf16", source(BF16_SET), "score_main_{}", pairs="bf16", barred=True)
+SCORE_F16 = Loop("score, pairs of f16", source(F16_SET), "score_main_{}", pairs="f16", barred=True)
 # bf16 mode: scores and values have the same loop, of two vectors of rows at most.
-MODE = tuple(Loop(f"bf16 mode, {instruction}", f"arch/{table}/{table}.c", "bf16_many{}_scores", pairs=pairs, barred=True)
-             for instruction, pairs, table in (("FMLA", "", "neon"), ("BFMLAL", "bf16", "neon_bf16")))
+MODE = tuple(Loop(f"bf16 mode, {instruction}", source(of), "bf16_many{}_scores", pairs=pairs, barred=True)
+             for instruction, pairs, of in (("FMLA", "", SET), ("BFMLAL", "bf16", BF16_SET)))
 MODE_WIDTHS = WIDTHS[1:]
-DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/neon.c", f"decode_{function}_{type_name}_4")
+DECODE = tuple(Loop(f"decode: {what}, {type_name}", source(SET), f"decode_{function}_{type_name}_4")
                for what, function in (("scores of panels", "panels"), ("values", "value"))
                for type_name in ("f32", "f16", "bf16"))
-# int8: whole tiles and single vectors; `pairs` is the instruction.
-BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", f"arch/{table}/{table}.c", f"sums_{kind}_{tile}",
+# int8: whole tiles and single vectors; `pairs` is the instruction, by the last feature that the table needs.
+PRODUCTS = {"NEON_DOT": ("sdot", "udot"), "NEON_I8MM": ("smmla", "usmmla")}
+BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", source(table), f"sums_{kind}_{tile}",
                    pairs=instruction, barred=tile == "many")
-              for what, kind, instruction, table in (("scores", "score", "sdot", "neon_dot"),
-                                                     ("values", "value", "udot", "neon_dot"),
-                                                     ("scores", "score", "smmla", "neon_i8mm"),
-                                                     ("values", "value", "usmmla", "neon_i8mm"))
+              for table, needs in reversed(registry.tables(SET)) if needs
+              for what, kind, instruction in zip(("scores", "values"), ("score", "value"), PRODUCTS[needs[-1]])
               for width, tile in (("4 vectors", "many"), ("1 vector", "single")))
-SOFTMAX = Loop("softmax", "arch/neon/neon.c", "fovea_softmax_neon")
+SOFTMAX = Loop("softmax", source(SET), f"fovea_softmax_{SET}")
 SOFTMAX_FMLA = 6  # for one vector of weights
 
 FUNCTION = re.compile(r"^([A-Za-z_]\w*)(?:\.\w+)*:")

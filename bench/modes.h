@@ -2,12 +2,14 @@
 #ifndef FOVEA_BENCH_MODES_H
 #define FOVEA_BENCH_MODES_H
 
+#include "../arch/registry.h"
 #include "cases.h"
 
-/* In place of an instruction set: AVX-512, and AMX for what is in bf16 or int8, if the system permits it. Tables of
- * a set are other such names: "avx512/vnni". */
-#define BENCH_AMX       "amx"
-#define BENCH_AMX_SHARE "avx512"
+/* In place of an instruction set: the set whose tiles AMX has, and AMX for what is in bf16 or int8, if the system
+ * permits it. Tables of a set are other such names: "avx512/vnni". */
+#define BENCH_AMX                                               "amx"
+#define BENCH_SHARE(name, architecture, needs, int8_needs, set) #set
+#define BENCH_AMX_SHARE                                         FOVEA_EXTENSIONS(BENCH_SHARE)
 /* The table with products of pairs of bf16, where these are faster than FMAs. */
 #define BENCH_PAIRS      "avx512_bf16"
 #define BENCH_PAIRS_FAST 1.5

@@ -152,7 +152,7 @@ void bench_register_operations(void) {
       register_operations(table, name, bench_tile_operations);
       register_operations(table, name, bench_row_operations);
     } else if (table->pair_type == FOVEA_BF16) {
-      register_operations(table, strncmp(name, "neon", 4) == 0 ? "neon" : "avx512", bench_pair_operations);
+      register_operations(table, isa.base, bench_pair_operations);
     }
   }
 }

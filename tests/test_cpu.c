@@ -162,16 +162,54 @@ uint64_t __wrap_fovea_cpu_features(void) {
   return features & FOVEA_CPU_AVX512_BF16 ? features | fast_pairs : features;
 }
 
+/* The lines of the registry. */
+static const struct set {
+  const char *name;
+  fovea_type type;
+  uint64_t needs, prefers;
+  int is_built;
+} sets[] = {
+#define LINE(isa, architecture, needed, preferred, pairs, lacks)                                                   \
+  {#isa, FOVEA_##pairs, needed, preferred, 0 FOVEA_FOR_##architecture(+1)},
+    FOVEA_INSTRUCTION_SETS(LINE)
+#undef LINE
+};
+static const struct table {
+  const char *set, *name;
+  const fovea_kernels *kernels; /* NULL: for another architecture */
+  uint64_t needs, prefers;
+} tables[] = {
+#define LINE(of, architecture, tiles, symbol, needed, preferred)                                                   \
+  {.set = #of,                                                                                                     \
+   .name = #of "/" #tiles,                                                                                         \
+   .needs = (needed),                                                                                              \
+   .prefers = (preferred),                                                                                         \
+   FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##symbol)},
+    FOVEA_TILE_TABLES(LINE)
+#undef LINE
+};
+enum { SETS = sizeof sets / sizeof sets[0], TABLES = sizeof tables / sizeof tables[0] };
+
+static const struct set *set_named(const char *name) {
+  for (int i = 0; i < SETS; i++)
+    if (strcmp(sets[i].name, name) == 0) return &sets[i];
+  return NULL;
+}
+
+static int has_all(uint64_t features, uint64_t wanted) {
+  return (features & wanted) == wanted;
+}
+
 /* The best kernel for f32 that these features allow. */
 static const char *expected_isa(uint64_t features) {
-  if (features & FOVEA_CPU_NEON) return "neon";
-  if (features & FOVEA_CPU_AVX512) return "avx512";
-  return (features & HASWELL) == HASWELL ? "avx2" : "scalar";
+  int i = 0;
+  while (!sets[i].is_built || sets[i].type != FOVEA_F32 || !has_all(features, sets[i].needs)) i++;
+  return sets[i].name;
 }
 
 /* Products of pairs are taken for bf16 if they are fast and FOVEA_ISA allows them; the report says which. */
 static void check_pairs(const fovea_isa_report *report, uint64_t features, const char *cap) {
-  const int fast = (features & FOVEA_CPU_FAST_BF16) != 0, capped = cap != NULL && cap[0] != '\0';
+  const int fast = has_all(features, set_named(report->name)->prefers), capped = cap != NULL && cap[0] != '\0';
   fovea_problem problem;
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
@@ -184,49 +222,44 @@ static void check_pairs(const fovea_isa_report *report, uint64_t features, const
                                                   : "taken if Q and K are bf16, and for bf16 mode"));
 }
 
-#ifdef FOVEA_ARCH_X86_64
 /* By a name, or of a problem that names none; NULL: refused. */
 static const fovea_kernels *table_named(const char *name) {
   const fovea_kernels *table;
   return fovea_dispatch_wanted(name, FOVEA_F32, &table, NULL) == FOVEA_OK ? table : NULL;
 }
 
-/* Of the tables of a set, what the report says of each, and whether problems get it by name. */
-static void check_meaning(const char *meant, const char *hidden) {
+static fovea_isa_report report_named(const char *name) {
   fovea_isa_report report = {.struct_size = sizeof report};
-  for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
-    if (strchr(report.name, '/') == NULL || strncmp(report.name, meant, strcspn(meant, "/") + 1) != 0) continue;
-    const int is_hidden = hidden != NULL && strcmp(report.name, hidden) == 0;
-    assert_int_equal(strstr(report.reason, "what its set means") != NULL, strcmp(report.name, meant) == 0);
-    assert_int_equal(report.meant, strcmp(report.name, meant) == 0);
-    assert_int_equal(report.usable, !is_hidden);
-    assert_int_equal(table_named(report.name) != NULL, !is_hidden);
-    if (is_hidden) assert_non_null(strstr(report.reason, "lacks its instructions"));
-  }
+  for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++)
+    if (strcmp(report.name, name) == 0) return report;
+  fail_msg("no report of %s", name);
+  return report;
 }
-#endif
 
-/* What AVX2 and AVX-512 mean on a CPU of one maker or of others, with VNNI or without: one of their tables, by the
- * report and by what problems get. */
+/* What a set with several tables means on a CPU: the first whose instructions the CPU has and that suits it, by the
+ * report and by what problems get. Tables whose instructions it lacks are refused. */
 static void check_tables(const fovea_library_info *info, uint64_t features) {
-#ifdef FOVEA_ARCH_X86_64
-  const int rows = (features & FOVEA_CPU_READS_ROWS) != 0, has_512 = (features & FOVEA_CPU_AVX512) != 0;
-  const int vnni = (features & FOVEA_CPU_AVX_VNNI) != 0, vnni_512 = (features & FOVEA_CPU_AVX512_VNNI) != 0;
-  if ((features & HASWELL) != HASWELL) return;
-  assert_ptr_equal(table_named("avx2"), rows   ? &fovea_kernels_avx2_rows
-                                        : vnni ? &fovea_kernels_avx2_vnni
-                                               : &fovea_kernels_avx2);
-  check_meaning(rows ? "avx2/rows" : vnni ? "avx2/vnni" : "avx2/panels", vnni ? NULL : "avx2/vnni");
-  if (has_512) {
-    assert_ptr_equal(table_named("avx512"), vnni_512 ? &fovea_kernels_avx512_vnni : &fovea_kernels_avx512);
-    check_meaning(vnni_512 ? "avx512/vnni" : "avx512/words", vnni_512 ? NULL : "avx512/vnni");
+  const struct table *meant = NULL;
+  for (int i = 0; i < TABLES; i++) {
+    const struct table *table = &tables[i];
+    const fovea_isa_report report = report_named(table->name);
+    const int is_first = i == 0 || strcmp(tables[i - 1].set, table->set) != 0;
+    if (is_first) meant = NULL;
+    if (table->kernels == NULL || !has_all(features, set_named(table->set)->needs)) continue;
+    const int runs = has_all(features, table->needs),
+              is_meant = !meant && runs && has_all(features, table->prefers);
+    if (is_meant) {
+      meant = table;
+      assert_ptr_equal(table_named(table->set), table->kernels);
+    }
+    assert_int_equal(report.usable, runs);
+    assert_int_equal(report.meant, is_meant);
+    assert_int_equal(strstr(report.reason, "what its set means") != NULL, is_meant);
+    assert_int_equal(table_named(table->name) != NULL, runs);
+    if (!runs) assert_non_null(strstr(report.reason, "lacks its instructions"));
   }
   if (getenv("FOVEA_ISA") == NULL || getenv("FOVEA_ISA")[0] == '\0')
     assert_ptr_equal(fovea_dispatch_default(FOVEA_F32), table_named(info->isa));
-#else
-  (void)info;
-  (void)features;
-#endif
 }
 
 /* Runs in a process of its own, which sees a part of this CPU. The right kernel must be chosen, others refused with
@@ -246,13 +279,13 @@ static void test_visible_part(void **state) {
     problem.isa = report.name;
     assert_int_equal(fovea_plan_create(&problem, &plan, NULL), report.usable ? FOVEA_OK : FOVEA_ERROR_ISA_UNUSABLE);
     fovea_plan_destroy(plan);
-    if (strncmp(report.name, "avx512", 6) == 0 && !(features & FOVEA_CPU_AVX512)) {
+    const struct set *set = set_named(set_of(report.name));
+    if (!has_all(features, set->needs)) {
       assert_false(report.usable);
       assert_true(strstr(report.reason, "the CPU or the operating system lacks") != NULL ||
                   strstr(report.reason, "not in this build") != NULL);
     }
-    if (report.usable && strcmp(report.name, "avx512_bf16") == 0)
-      check_pairs(&report, features, getenv("FOVEA_ISA"));
+    if (report.usable && set->type == FOVEA_BF16) check_pairs(&report, features, getenv("FOVEA_ISA"));
   }
   for (int type = FOVEA_F32; type <= FOVEA_BF16; type++) {
     fovea_problem problem;

@@ -408,6 +408,7 @@ static void test_openmp_workers(void **state) {
 static fovea_library_info first_info;
 
 static void assert_pairs(const char *name, const fovea_kernels *kernels) {
+  if (kernels->pair_type == FOVEA_F32) return;
   fovea_isa_report isa = {.struct_size = sizeof isa};
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
     if (strcmp(isa.name, name) != 0) continue;
@@ -418,14 +419,10 @@ static void assert_pairs(const char *name, const fovea_kernels *kernels) {
 static void test_first_question(void **state) {
   (void)state;
   assert_non_null(first_info.isa);
-#ifdef FOVEA_ARCH_X86_64
-  assert_pairs("avx512_bf16", &fovea_kernels_avx512_bf16);
-#elif defined(FOVEA_ARCH_NEON_PAIRS)
-  assert_pairs("neon_bf16", &fovea_kernels_neon_bf16);
-  assert_pairs("neon_fhm", &fovea_kernels_neon_fhm);
-#else
-  (void)assert_pairs;
-#endif
+#define ASSERT_PAIRS(name, architecture, needs, prefers, type, lacks)                                              \
+  FOVEA_FOR_##architecture(assert_pairs(#name, &fovea_kernels_##name);)
+  FOVEA_INSTRUCTION_SETS(ASSERT_PAIRS)
+#undef ASSERT_PAIRS
 }
 
 int main(void) {

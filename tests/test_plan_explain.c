@@ -340,7 +340,9 @@ static void test_amx(void **state) {
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   assert_int_equal(has_amx(bf16, bf16, NULL), 0);
   const int allowed = fovea_allow_amx(NULL) == FOVEA_OK;
-  const int shared = info.environment[0] == '\0' && strncmp(info.isa, "avx512", 6) == 0;
+#define SHARE(name, architecture, needs, int8_needs, set) #set
+  const int shared = info.environment[0] == '\0' && strcmp(info.isa, FOVEA_EXTENSIONS(SHARE)) == 0;
+#undef SHARE
   for (int halves = 0; halves < 4; halves++) {
     const fovea_mode scores = halves & 1 ? bf16 : exact, values = halves & 2 ? bf16 : exact;
     assert_int_equal(has_amx(scores, values, NULL), allowed && shared && halves > 0);

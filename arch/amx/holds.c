@@ -1,5 +1,5 @@
-/* Whether AMX computes what its manual says. The contract of modes rests on it, so whoever allows AMX looks first.
- */
+/* AMX as an extension in the registry, and whether it computes what its manual says. The contract of modes rests on
+ * that, so whoever allows AMX looks first. */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
 #define FOVEA_ISA amx
@@ -52,7 +52,8 @@ FOVEA_KERNEL static float expected(const words *a, const words *b, int row, int 
   return sum;
 }
 
-FOVEA_KERNEL int fovea_bf16_holds_amx(void) {
+/* Products of bf16 are two chains, of even and of odd elements. */
+FOVEA_KERNEL static int bf16_holds(void) {
   enum { TURNS = 24 };
   words a[2], b[2];
   tile_room room;
@@ -97,7 +98,8 @@ static int32_t integer(const words *a, const words *b, int row, int column, int 
   return sum;
 }
 
-FOVEA_KERNEL int fovea_int8_holds_amx(void) {
+/* Sums of products of bytes are the integers themselves. */
+FOVEA_KERNEL static int int8_holds(void) {
   enum { TURNS = 4 };
   words a, b;
   tile_room signed_room, unsigned_room;
@@ -129,4 +131,11 @@ FOVEA_KERNEL int fovea_int8_holds_amx(void) {
   _tile_release();
   return holds;
 }
+
+const fovea_extension fovea_extension_amx = {
+    .bf16 = &fovea_bf16_amx,
+    .int8 = &fovea_int8_amx,
+    .bf16_holds = bf16_holds,
+    .int8_holds = int8_holds,
+};
 #endif

@@ -16,7 +16,7 @@ const char options_help[] =
     "  --svg FILE         draws the club, its edges as thick as the weights of attention\n"
     "  --data DIR         has model.safetensors and club.safetensors (examples/graph/data)\n"
     "  --threads N        0: as many as there are CPUs (default)\n"
-    "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
+    "  --isa NAME         an instruction set that `fovea info` lists\n"
     "\n"
     "--threads and --isa change no bit of a result.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";

@@ -20,7 +20,7 @@ const char options_help[] =
     "  --head N           of the picture, from 0 on (10)\n"
     "  --batch N          lines that go through the model at once (32)\n"
     "  --threads N        0: as many as there are CPUs (default)\n"
-    "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
+    "  --isa NAME         an instruction set that `fovea info` lists\n"
     "\n"
     "No option but --model changes a bit of the vectors.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";

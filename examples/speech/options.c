@@ -20,7 +20,7 @@ const char options_help[] =
     "  --chunk N      frames that come at once (16)\n"
     "  --layers N     of 256 dims, 4 heads, 1,024 hidden (6)\n"
     "  --threads N    (1); 0: as many as there are CPUs\n"
-    "  --isa NAME     avx512, avx2, neon, scalar, ...\n"
+    "  --isa NAME     an instruction set that `fovea info` lists\n"
     "\n"
     "--chunk, --threads and --isa change no bit of the result.\n"
     "Exit status 0; 1 if the bits differ; 2 with one line on stderr that says what was wrong.\n";

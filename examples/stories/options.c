@@ -28,7 +28,7 @@ const char options_help[] =
     "  --window N         a token sees the N latest, itself included; 0: all (default)\n"
     "  --chunk N          tokens of the prompt that go through the layers at once (64)\n"
     "  --threads N        0: as many as there are CPUs (default)\n"
-    "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
+    "  --isa NAME         an instruction set that `fovea info` lists\n"
     "  --stats            lines on stderr: how many tokens, tokens a second, and how large the cache is\n"
     "  --compare          reads the text again, token by token, beside exact mode with a cache in f32; a line on\n"
     "                     stderr: how often the likeliest next token is another\n"

@@ -14,7 +14,7 @@ const char options_help[] =
     "  --heatmap FILE     draws what each step of the answer looked at, as an SVG\n"
     "  --model FILE       the weights (examples/translate/model.safetensors)\n"
     "  --threads N        0: as many as there are CPUs; 1 is the fastest for so small a model (default)\n"
-    "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
+    "  --isa NAME         an instruction set that `fovea info` lists\n"
     "\n"
     "No option but --model changes a bit of any number.\n"
     "Exit status 0; 1 if --check found wrong answers; 2 with one line on stderr that says what was wrong.\n";

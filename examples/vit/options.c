@@ -18,7 +18,7 @@ const char options_help[] =
     "  --data DIR         has model.safetensors and digits.safetensors (examples/vit/data)\n"
     "  --batch N          images that check takes at once (64)\n"
     "  --threads N        0: as many as there are CPUs (default)\n"
-    "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
+    "  --isa NAME         an instruction set that `fovea info` lists\n"
     "\n"
     "--batch, --threads and --isa change no bit of a result.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";

@@ -1,6 +1,5 @@
 #include "arithmetic.h"
 
-#include "../../arch/amx/amx.h"
 #include "../../arch/float_state.h"
 #include "../../arch/registry.h"
 #include "../base/error.h"
@@ -10,7 +9,6 @@
 #include "process.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 /* A table of pairs has the plain int8 of its base, which may have a table with better instructions. */
 static const fovea_arithmetic *int8_of(const fovea_kernels *kernels, int isa_named) {
@@ -20,22 +18,29 @@ static const fovea_arithmetic *int8_of(const fovea_kernels *kernels, int isa_nam
 }
 
 #if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
-#define NEEDS(name, architecture, needs) static const uint64_t needs_##name = (needs);
-FOVEA_EXTENSIONS(NEEDS)
+/* What the registry says of AMX, which is the only extension. */
+#define EXTENSION(name, architecture, needs, int8_needs, set)                                                      \
+  static const fovea_extension *const name = &fovea_extension_##name;                                              \
+  static const uint64_t name##_needs = (needs), name##_int8_needs = (int8_needs);                                  \
+  static const fovea_kernels *const name##_set = &fovea_kernels_##set;
+FOVEA_EXTENSIONS(EXTENSION)
+
+static int has(uint64_t features) {
+  return (features & ~fovea_process_record()->features) == 0;
+}
 
 /* What fovea_allow_amx() allowed, by mode. */
 static atomic_int bf16_allowed, int8_allowed;
 
 fovea_status fovea_allow_amx(fovea_error *error) {
-  if ((fovea_process_record()->features & needs_amx) != needs_amx)
+  if (!has(amx_needs))
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
                       "this CPU has no AMX with bf16, or the system does not save its tiles");
   if (!fovea_platform_permit_amx())
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
                       "the system does not permit AMX: a thread's signal stack may be too small");
   fovea_float_state caller = fovea_float_begin();
-  const int has_int8 = (fovea_process_record()->features & FOVEA_CPU_AMX_INT8) != 0;
-  const int holds = fovea_bf16_holds_amx() && (!has_int8 || fovea_int8_holds_amx());
+  const int has_int8 = has(amx_int8_needs), holds = amx->bf16_holds() && (!has_int8 || amx->int8_holds());
   fovea_float_end(caller);
   if (!holds)
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this CPU's AMX does not give the bits of its manual");
@@ -44,9 +49,9 @@ fovea_status fovea_allow_amx(fovea_error *error) {
   return FOVEA_OK;
 }
 
-/* Its tiles are those of AVX-512. */
+/* Whether a table has the tiles of AMX's set. Such a table shares the functions that fill them. */
 static int has_tiles(const fovea_kernels *kernels) {
-  return strcmp(kernels->name, "avx512") == 0 || strcmp(kernels->name, "avx512_bf16") == 0;
+  return kernels->load_rows == amx_set->load_rows;
 }
 
 static int is_allowed(atomic_int *mode) {
@@ -54,11 +59,10 @@ static int is_allowed(atomic_int *mode) {
 }
 
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
-  const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0', amx = !named && has_tiles(kernels);
+  const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0', is_amx = !named && has_tiles(kernels);
   if (mode == FOVEA_MODE_EXACT) return NULL;
-  if (mode == FOVEA_MODE_INT8)
-    return amx && is_allowed(&int8_allowed) ? &fovea_int8_amx : int8_of(kernels, isa_named);
-  return amx && is_allowed(&bf16_allowed) ? &fovea_bf16_amx : kernels->bf16;
+  if (mode == FOVEA_MODE_INT8) return is_amx && is_allowed(&int8_allowed) ? amx->int8 : int8_of(kernels, isa_named);
+  return is_amx && is_allowed(&bf16_allowed) ? amx->bf16 : kernels->bf16;
 }
 #else
 fovea_status fovea_allow_amx(fovea_error *error) {

@@ -12,10 +12,14 @@ fail() { # object, what is wrong, lines that show it
   status=1
 }
 
-# Operands that only AVX-512 has: 512-bit registers, registers 16 to 31, mask registers.
-avx512='%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]'
-# Anything of AVX: VEX and EVEX instructions start with v. (verr and verw do not occur in user code.)
-avx='%ymm|^ *[0-9a-f]+:[[:space:]]+v'
+# What only sets with one of these features may use: the features, and a pattern of instructions. A set with registers of
+# a new kind needs a line.
+owned=(
+  # Operands that only AVX-512 has: 512-bit registers, registers 16 to 31, mask registers.
+  'FOVEA_CPU_AVX512 %zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]'
+  # Anything of AVX: VEX and EVEX instructions start with v. (verr and verw do not occur in user code.)
+  'FOVEA_CPU_AVX512|FOVEA_CPU_AVX2 %ymm|^ *[0-9a-f]+:[[:space:]]+v'
+)
 
 # Of a set or an extension, or of a table with a directory of its own, which needs what its set does, too.
 needs_of_line() { # directory
@@ -32,11 +36,11 @@ needs_of() { # object; the FOVEA_CPU_* bits of its set, nothing for an object of
 
 for object in "$@"; do
   needs=$(needs_of "$object") || fail "$object" "has a directory that is not in the registry" ""
-  case $needs in
-    *FOVEA_CPU_AVX512*) continue ;;
-    *FOVEA_CPU_AVX2*) forbidden=$avx512 ;;
-    *) forbidden="$avx512|$avx" ;;
-  esac
+  forbidden=""
+  for line in "${owned[@]}"; do
+    grep -q -w -E "${line%% *}" <<<"$needs" || forbidden+=${forbidden:+|}${line#* }
+  done
+  [ -n "$forbidden" ] || continue
   lines=$($objdump -d --no-show-raw-insn "$object" | grep -E "$forbidden" || true)
   [ -z "$lines" ] || fail "$object" "has instructions that its directory may not use" "$lines"
 done

@@ -20,5 +20,34 @@ class Counts(unittest.TestCase):
                 self.assertEqual(counted.findall(page.read_text(encoding="utf-8")), [])
 
 
+class InstructionSets(unittest.TestCase):
+    """The lists in pages are those of arch/registry.h."""
+
+    registry = (ROOT / "arch/registry.h").read_text(encoding="utf-8")
+    sets = re.findall(r"^  SET\((\w+), (\w+),", registry, re.MULTILINE)
+    tables = re.findall(r"^  TABLE\((\w+), \w+, (\w+),", registry, re.MULTILINE)
+
+    @staticmethod
+    def section(page, title):
+        return re.split(r"^#+ ", (ROOT / page).read_text(encoding="utf-8").split(f"# {title}\n")[1], 1, re.MULTILINE)[0]
+
+    def test_readme(self):
+        section = self.section("README.md", "Instruction sets")
+        self.assertEqual(re.findall(r"^\| `(\w+)`", section, re.MULTILINE), [name for name, _ in self.sets])
+        self.assertEqual(set(re.findall(r"`(\w+/\w+)`", section)), {f"{of}/{tiles}" for of, tiles in self.tables})
+
+    def test_cross_compiling(self):
+        names = {name for name, architecture in self.sets if architecture.startswith("AARCH64")}
+        names |= {f"{of}/{tiles}" for of, tiles in self.tables if of in names and tiles != self.last(of)}
+        rows = re.findall(r"^\| `([\w/]+)`", self.section("docs/cross-compiling.md", "64-bit ARM"), re.MULTILINE)
+        self.assertEqual(set(rows), names)
+        line = re.search(r"^\| AArch64 .*", self.section("docs/cross-compiling.md", "Cross-compiling"), re.MULTILINE)[0]
+        self.assertEqual(set(re.findall(r"`([\w/]+)`", line.split("|")[2])), names | {"scalar"})
+
+    def last(self, of):
+        """The table of a set that is the set's own."""
+        return [tiles for name, tiles in self.tables if name == of][-1]
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,9 +1,11 @@
 #include "description.h"
 
+#include "arch/registry.h"
 #include "src/base/validate.h"
 #include "support/problems.h"
 #include "wild.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,16 +203,22 @@ static void take_entries(struct description *description, struct bytes *bytes, e
     problem->kv_lens = take_lengths(&lists[4], bytes, entries, problem->kv_len, 0, kind);
 }
 
+/* The name of a set or a table, of this build or of others; none; or any bytes. */
 static void take_isa(struct description *description, struct bytes *bytes, enum description_kind kind) {
-  static const char *const names[] = {"scalar", "avx2", "avx512", "neon", "avx512_bf16", ""};
-  const int64_t choice = bytes_below(bytes, 16);
-  if (kind == DESCRIBE_SOUND || choice > 7) return;
+#define SET(name, architecture, needs, prefers, type, lacks)    #name,
+#define TABLE(set, architecture, tiles, symbol, needs, prefers) #set "/" #tiles,
+  static const char *const names[] = {FOVEA_INSTRUCTION_SETS(SET) FOVEA_TILE_TABLES(TABLE) ""};
+#undef SET
+#undef TABLE
+  enum { NAMES = sizeof names / sizeof names[0] };
+  const int64_t choice = bytes_below(bytes, 2 * NAMES);
+  if (kind == DESCRIBE_SOUND || choice > NAMES + 1) return;
   description->isa = allocate(DESCRIPTION_NAME);
   memset(description->isa, 0, DESCRIPTION_NAME);
-  if (choice < 6)
-    memcpy(description->isa, names[choice], strlen(names[choice]));
+  if (choice < NAMES)
+    snprintf(description->isa, DESCRIPTION_NAME, "%s", names[choice]);
   else
-    for (int i = 0; i < DESCRIPTION_NAME - 1; i++) description->isa[i] = (char)bytes_one(bytes);
+    for (int i = 0; i < 11; i++) description->isa[i] = (char)bytes_one(bytes);
   description->problem.isa = description->isa;
 }
 

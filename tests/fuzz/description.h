@@ -6,7 +6,7 @@
 
 #include <fovea/fovea.h>
 
-enum { DESCRIPTION_LISTS = 9, DESCRIPTION_NAME = 12 };
+enum { DESCRIPTION_LISTS = 9, DESCRIPTION_NAME = 32 };
 
 /* Must not be copied. The problem's arrays are allocations of exactly the size that the header states. */
 struct description {

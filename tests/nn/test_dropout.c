@@ -89,8 +89,7 @@ static void test_all(void **state) {
     drops_create(&drops, generator_below(&generator, 6), 1 + generator_below(&generator, i % 20 ? 60 : 700),
                  chances[generator_below(&generator, 8)], (fovea_type)generator_below(&generator, 3),
                  (fovea_type)generator_below(&generator, 3), (int)generator_below(&generator, 4), &generator);
-    for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-      if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue; /* for pairs only */
+    for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
       drops.rows.isa = *isa;
       assert_drops(&drops, NULL);
     }

@@ -299,8 +299,7 @@ static void test_everywhere(void **state) {
   compute(&over.attending, 0, expected);
   fovea_nn_encoder_rows_init(&rows, &over.attending, ids, y);
   fovea_execution_init(&execution);
-  for (const char *const *isa = usable_isas(); *isa; isa++) {
-    if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue; /* for pairs only */
+  for (const char *const *isa = whole_isas(); *isa; isa++) {
     stack_use_isa(&stack, *isa);
     over.problem.isa = *isa;
     for (execution.threads = 1; execution.threads <= 3; execution.threads++) {

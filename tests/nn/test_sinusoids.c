@@ -97,8 +97,7 @@ static void assert_waves(struct waves *waves, const fovea_execution *execution) 
 static void check_case(const struct waves_case *c, struct generator *generator) {
   struct waves waves;
   waves_create(&waves, c, generator);
-  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-    if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue; /* for pairs only */
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     waves.rows.isa = *isa;
     assert_waves(&waves, NULL);
   }

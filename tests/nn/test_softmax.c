@@ -56,8 +56,7 @@ static void test_random(void **state) {
                      to = (fovea_type)generator_below(&generator, 3);
     struct rows r = rows_create(count, dim, (int)generator_below(&generator, 4), from, to,
                                 generator_below(&generator, 2) ? 100 : 0, &generator);
-    for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-      if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue; /* for pairs only */
+    for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
       r.map.isa = *isa;
       assert_rows(&r, NULL);
     }
@@ -77,8 +76,7 @@ static void test_special_rows(void **state) {
     x[3][i] = i == 7 ? -3e38f : -INFINITY;
   }
   fovea_nn_map_init(&map, 4, DIM, x, y);
-  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-    if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue;
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     map.isa = *isa;
     assert_int_equal(fovea_nn_softmax(&map, NULL, NULL), FOVEA_OK);
     for (int i = 0; i < DIM; i++) {

@@ -193,13 +193,8 @@ static void assert_problem(struct problem *p, const fovea_execution *execution) 
   assert_matrix(&p->present, p->expected_state);
 }
 
-static int is_pairs(const char *isa) {
-  return strncmp(isa, "avx512_", 7) == 0 || strncmp(isa, "neon_", 5) == 0;
-}
-
 static void assert_everywhere(struct problem *p) {
-  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-    if (is_pairs(*isa)) continue;
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     p->attention.isa = *isa;
     assert_problem(p, NULL);
   }

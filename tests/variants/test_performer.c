@@ -156,14 +156,9 @@ static void assert_run(struct scene *scene, int with_lens, const fovea_execution
   free(state);
 }
 
-static int is_for_pairs(const char *isa) {
-  return strncmp(isa, "avx512_", 7) == 0 || strncmp(isa, "neon_", 5) == 0;
-}
-
 static void check_shape(const struct shape *s, uint64_t seed) {
   struct scene scene = scene_create(s, seed);
-  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-    if (is_for_pairs(*isa)) continue;
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     scene.performer.isa = *isa;
     assert_run(&scene, s->with_lens, NULL);
   }
@@ -370,8 +365,7 @@ static void test_special_rows(void **state) {
   fovea_nn_performer_init(&p, FOVEA_NN_PERFORMER_RELU, DIM, FEATURES, projection);
   p.eps = 0;
   fovea_nn_performer_tensors_init(&t, &p, 1, 1, 1, 4, 2, 2, q, k, v, o);
-  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-    if (is_for_pairs(*isa)) continue;
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     p.isa = *isa;
     assert_int_equal(fovea_nn_performer_run(&p, &t, NULL, NULL), FOVEA_OK);
     assert_true(o[0][0] > 1 && o[0][0] < 2 && o[0][1] > -3 && o[0][1] < 5);

@@ -182,8 +182,7 @@ static void check_features(struct generator *generator, int number) {
   if (seen < rows) r.lens = &seen;
   memset(expected, 0, (size_t)(rows * features) * 4);
   contract_performer_features(&p, x.numbers, seen, r.keys, expected);
-  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-    if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue; /* for pairs only */
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     fovea_error error;
     p.isa = *isa;
     matrix_spoil(&y);

@@ -3,6 +3,8 @@
 #ifndef FOVEA_TESTS_LAYER_H
 #define FOVEA_TESTS_LAYER_H
 
+#include "arch/registry.h"
+
 #include <stdint.h>
 
 typedef void layer_unary(const float *a, float *to);
@@ -54,7 +56,9 @@ struct layer {
   void (*transpose_halves)(float *square);
 };
 
-extern const struct layer fovea_layer_scalar_layer, fovea_layer_avx2_layer, fovea_layer_avx512_layer,
-    fovea_layer_neon_layer;
+/* Declares fovea_layer_<set>_layer for every set of the registry that has a layer and is in this build. */
+#define LAYER_DECLARE(name, architecture, needs, prefers, type, lacks)                                             \
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture(extern const struct layer fovea_layer_##name##_layer;))
+FOVEA_INSTRUCTION_SETS(LAYER_DECLARE)
 
 #endif

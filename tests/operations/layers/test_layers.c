@@ -10,13 +10,10 @@ static const struct {
   const char *isa;
   const struct layer *layer;
 } layers[] = {
-    {"scalar", &fovea_layer_scalar_layer},
-#if defined(__x86_64__)
-    {"avx2", &fovea_layer_avx2_layer},
-    {"avx512", &fovea_layer_avx512_layer},
-#elif defined(__aarch64__)
-    {"neon", &fovea_layer_neon_layer},
-#endif
+#define LAYER(name, architecture, needs, prefers, type, lacks)                                                     \
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture({#name, &fovea_layer_##name##_layer}, ))
+    FOVEA_INSTRUCTION_SETS(LAYER)
+#undef LAYER
 };
 
 typedef void layer_trial(const char *isa, const struct layer *layer, struct generator *generator);
