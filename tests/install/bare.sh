@@ -17,6 +17,17 @@ if [[ ${compiler%% *} == *gcc* && $compiler != *-march* ]]; then
     $compiler -O0 -Wall -Wextra -Werror -Iinclude -I. -c -o "$program.o" "$file"
   done
 fi
+# Float arithmetic outside kernels has no product that a compiler could fuse with a sum (src/README.md).
+if [[ $compiler == *-ffp-contract=fast* ]]; then
+  for file in src/{cache,rotary,run,state}/*.c src/plan/terms.c nn/variants/{linformer,performer}.c; do
+    # shellcheck disable=SC2086
+    $compiler -Iinclude -I. -c -o "$program.o" "$file"
+    if objdump -d "$program.o" | grep -m 3 -E '[[:space:]]vfn?m(add|sub)'; then
+      echo "$compiler: $file has a product that is fused with a sum"
+      exit 1
+    fi
+  done
+fi
 # shellcheck disable=SC2086
 $compiler -Iinclude -I. -o "$program" src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c tools/fovea/*.c -lm
 case $compiler in
