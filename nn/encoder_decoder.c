@@ -91,7 +91,7 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   if (!status) status = fovea_nn_read_encoder(call->model.decoder, &decoder, error);
   if (status) return status;
   const int64_t rows = p->cu_seqlens_kv ? p->kv_len : p->batch * p->kv_len;
-  const int rows_first = call->cross_tensors.rows_first, source_first = tensors.rows_first;
+  const int64_t rows_first = call->cross_tensors.rows_first, source_first = tensors.rows_first;
   if (rows != source->rows) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "the memory of cross has %d rows; the source has %d", rows,
                       source->rows);

@@ -34,7 +34,7 @@ static void test_refused(void **state) {
   REFUSED(c.tensors[2].memory_stride = 30, FOVEA_ERROR_UNUSED, "memory_stride of cross");
   REFUSED(make_problem(&c.problems[2], TARGET, SOURCE - 1), FOVEA_ERROR_SIZE, "10 rows; the source has 12");
   REFUSED(make_problem(&c.problems[2], TARGET - 1, SOURCE), FOVEA_ERROR_SIZE, "cross has 8 rows; self has 10");
-  REFUSED(c.tensors[2].rows_first = 1, FOVEA_ERROR_RULE, "rows_first of cross");
+  REFUSED(c.tensors[2].rows_first = 1, FOVEA_ERROR_RULE, "rows_first of cross is 1; that of the source is 0");
   REFUSED(for (int i = 1; i < 3; i++) decoder.layers[2].cross[i].in--, FOVEA_ERROR_SIZE, "in of a key of block 2");
   REFUSED(decoder.layers[1].block.cross = NULL;
           decoder.layers[1].block.cross_norm = NULL, FOVEA_ERROR_UNUSED, "cross");
