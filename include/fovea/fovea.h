@@ -1345,7 +1345,7 @@ FOVEA_API fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_r
 /* One instruction set that this build has or could have. Later versions add fields at the end only. */
 typedef struct fovea_isa_report {
   size_t struct_size; /* set by the caller to sizeof(fovea_isa_report) before the call */
-  const char *name;   /* "avx512", "avx2", "neon", "scalar", ...; "avx2/rows": one table of a set with several */
+  const char *name;   /* of a set, "avx512"; of one table of a set with several, "avx512/vnni" */
   const char *base;   /* the set whose operations this one has, but for those that it adds: of a table its set, of
                          "avx512_bf16" "avx512". Else its own name */
   int usable;         /* 1: a problem may name it */
