@@ -7,13 +7,20 @@
 #include <stdint.h>
 #include <string.h>
 
+static void write_text(char *to, size_t size, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fovea_write_text(to, size, format, &arguments);
+  va_end(arguments);
+}
+
 static void assert_numbers(void) {
   char text[200];
-  fovea_write_text(text, sizeof text, "%s: %d, %d, %u", "rows", INT64_MIN, INT64_MAX, UINT64_MAX);
+  write_text(text, sizeof text, "%s: %d, %d, %u", "rows", INT64_MIN, INT64_MAX, UINT64_MAX);
   assert_string_equal(text, "rows: -9223372036854775808, 9223372036854775807, 18446744073709551615");
-  fovea_write_text(text, sizeof text, "%g, %g, %g, %g", 0.5, -1024.0, 1.5e20, 0.0);
+  write_text(text, sizeof text, "%g, %g, %g, %g", 0.5, -1024.0, 1.5e20, 0.0);
   assert_string_equal(text, "0.500000, -1024.000000, 1.500000e20, 0.000000");
-  fovea_write_text(text, sizeof text, "%g, %g, %g", (double)NAN, (double)INFINITY, (double)-INFINITY);
+  write_text(text, sizeof text, "%g, %g, %g", (double)NAN, (double)INFINITY, (double)-INFINITY);
   assert_string_equal(text, "nan, inf, -inf");
 }
 
@@ -38,7 +45,7 @@ static void test_sizes(void **state) {
   for (size_t size = 1; size <= sizeof whole; size++) {
     char text[sizeof whole + 1];
     memset(text, '?', sizeof text);
-    fovea_write_text(text, size, "%s is %d; it must be 0 or more", "q_len", INT64_C(-12));
+    write_text(text, size, "%s is %d; it must be 0 or more", "q_len", INT64_C(-12));
     assert_int_equal(strlen(text), size - 1);
     assert_memory_equal(text, whole, size - 1);
     assert_int_equal(text[size], '?');

@@ -1,7 +1,6 @@
 #include "error.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 const char *fovea_status_text(fovea_status status) {
@@ -115,7 +114,7 @@ static void put_double(text_buffer *text, double value) {
   }
 }
 
-static void put_text(char *to, size_t size, const char *format, va_list *arguments) {
+void fovea_write_text(char *to, size_t size, const char *format, va_list *arguments) {
   text_buffer text = {to, to + size - 1};
   for (; *format; format++) {
     if (*format != '%') {
@@ -140,18 +139,11 @@ static void put_text(char *to, size_t size, const char *format, va_list *argumen
   *text.next = '\0';
 }
 
-void fovea_write_text(char *to, size_t size, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  put_text(to, size, format, &arguments);
-  va_end(arguments);
-}
-
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...) {
   if (!error) return status;
   va_list arguments;
   va_start(arguments, format);
-  put_text(error->text, sizeof error->text, format, &arguments);
+  fovea_write_text(error->text, sizeof error->text, format, &arguments);
   va_end(arguments);
   error->status = status;
   return status;

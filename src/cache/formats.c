@@ -53,14 +53,20 @@ typedef struct subject {
   fovea_error *error;
 } subject;
 
+/* `must` is a format of fovea_fail(). */
 static fovea_status refuse(const subject *s, fovea_status status, const char *field, int64_t value,
-                           const char *must) {
+                           const char *must, ...) {
+  char text[sizeof(fovea_error)];
+  va_list arguments;
+  va_start(arguments, must);
+  fovea_write_text(text, sizeof text, must, &arguments);
+  va_end(arguments);
   if (s->entry < 0) {
     const char *of = s->entry == FOVEA_NO_ENTRY ? "format" : s->number ? "pages.v_format" : "pages.k_format";
-    return fovea_fail(s->error, status, "%s.%s is %d; it must %s", of, field, value, must);
+    return fovea_fail(s->error, status, "%s.%s is %d; it must %s", of, field, value, text);
   }
   return fovea_fail(s->error, status, "sequences[%d].segments[%d]: format.%s is %d; it must %s", s->entry,
-                    s->number, field, value, must);
+                    s->number, field, value, text);
 }
 
 /* Fields that name one of several things by a number. */
@@ -78,10 +84,9 @@ static fovea_status check_kinds(const subject *s) {
       {"order", (int)f->order, FOVEA_ORDER_DIMS + 1},
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-    char must[32];
-    if (kinds[i].value >= 0 && kinds[i].value < kinds[i].count) continue;
-    fovea_write_text(must, sizeof must, "be from 0 to %d", (int64_t)kinds[i].count - 1);
-    return refuse(s, FOVEA_ERROR_TYPE, kinds[i].field, kinds[i].value, must);
+    if (kinds[i].value < 0 || kinds[i].value >= kinds[i].count)
+      return refuse(s, FOVEA_ERROR_TYPE, kinds[i].field, kinds[i].value, "be from 0 to %d",
+                    (int64_t)kinds[i].count - 1);
   }
   if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");
   return FOVEA_OK;
