@@ -2,7 +2,7 @@
 
 #include "../base/shapes.h"
 #include "../pattern/pattern.h"
-#include "visibility.h"
+#include "../visible/visible_rules.h"
 
 fovea_entry fovea_entry_lengths(const fovea_problem *p, int64_t b) {
   fovea_entry entry = {.batch = b, .q_len = p->q_len, .kv_len = p->kv_len};

@@ -2,7 +2,7 @@
 #ifndef FOVEA_SRC_PLAN_ENTRIES_H
 #define FOVEA_SRC_PLAN_ENTRIES_H
 
-#include "entry.h"
+#include "../visible/entry.h"
 
 /* The lengths, the begin, the offset and the pattern of an entry, as the problem's lists say. */
 fovea_entry fovea_entry_lengths(const fovea_problem *problem, int64_t batch);

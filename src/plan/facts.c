@@ -1,7 +1,7 @@
 /* The facts that a plan tells: phases, tasks, scratch, counted pairs. */
-#include "tile_view.h"
+#include "../visible/visible_rules.h"
+#include "../visible/visible_tile.h"
 #include "tiles.h"
-#include "visibility.h"
 
 size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers) {
   size_t size;
@@ -34,16 +34,18 @@ static int64_t more_pairs(int64_t pairs, int64_t more, int64_t times) {
 /* Pairs with some of the keys that a tile computes for one kv head. */
 static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *given, fovea_tile_rows rows,
                           fovea_interval keys) {
-  fovea_entry without = *given, *entry = &without;
-  without.pattern = NULL; /* as without a mask */
+  fovea_entry entry = *given;
+  entry.pattern = NULL; /* as without a mask */
   int64_t lanes = plan->kernels->lanes, pairs = 0;
-  fovea_tile_view tile;
-  fovea_view_tile(plan, entry, 0, rows, &tile);
-  if (fovea_is_decoded(plan, entry, FOVEA_KEYS_LIE_IN_ROWS)) { /* keys are computed in whole vectors */
+  fovea_visible_tile tile;
+  const fovea_visibility by = fovea_visibility_of(plan, &entry, 0);
+  fovea_find_visible_tile(&by, rows, NULL, &tile);
+  if (fovea_is_decoded(plan, &entry, FOVEA_KEYS_LIE_IN_ROWS)) { /* keys are computed in whole vectors */
     keys = fovea_intersect(keys, tile.any);
     return rows.count * (fovea_divide_up(keys.end, lanes) - keys.begin / lanes) * lanes;
   }
-  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): fovea_view_tile() sets `vectors` elements */
+  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): fovea_find_visible_tile() sets `vectors`
+   * elements */
   for (int v = 0; v < tile.vectors; v++) {
     const fovea_interval some = fovea_intersect(keys, tile.some[v]);
     pairs += (some.end - some.begin) * lanes;

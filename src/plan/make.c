@@ -19,10 +19,10 @@
 #include "../system/dispatch.h"
 #include "../system/platform.h"
 #include "../system/process.h"
+#include "../visible/visible_rules.h"
 #include "parts.h"
 #include "regions.h"
 #include "row_numbers.h"
-#include "visibility.h"
 
 #include <string.h>
 

@@ -7,8 +7,7 @@
 #include "../base/shapes.h"
 #include "../feature/list.h"
 #include "../feature/position_rules.h"
-#include "../pattern/pattern.h"
-#include "entry.h"
+#include "../visible/visibility.h"
 #include "scratch_layout.h"
 
 #include <fovea/fovea.h>
@@ -85,17 +84,14 @@ static inline int fovea_row_is_scored(const fovea_plan *plan, int64_t head, int6
   return heads.begin <= head && head < heads.end && rows.begin <= row && row < rows.end;
 }
 
-/* The heads of a pattern that the query heads of kv_head have. */
-static inline fovea_interval fovea_pattern_heads(const fovea_plan *plan, const fovea_pattern *pattern,
-                                                 int64_t kv_head) {
-  if (pattern->heads == 1) return (fovea_interval){0, 1};
-  if (pattern->heads == plan->problem.kv_heads) return (fovea_interval){kv_head, kv_head + 1};
-  return (fovea_interval){kv_head * plan->group, (kv_head + 1) * plan->group};
-}
-
-/* The head of a pattern that a query head has. */
-static inline int64_t fovea_pattern_head(const fovea_plan *plan, const fovea_pattern *pattern, int64_t head) {
-  return pattern->heads == 1 ? 0 : pattern->heads == plan->problem.heads ? head : head / plan->group;
+/* What the rows of an entry and a kv head see keys by, without a mask. */
+static inline fovea_visibility fovea_visibility_of(const fovea_plan *plan, const fovea_entry *entry,
+                                                   int64_t kv_head) {
+  return (fovea_visibility){.problem = &plan->problem,
+                            .entry = entry,
+                            .kv_head = kv_head,
+                            .group = plan->group,
+                            .kernels = plan->kernels};
 }
 
 /* How the keys of an entry lie. */

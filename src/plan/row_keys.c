@@ -1,7 +1,7 @@
 /* Which keys a row sees by the rules and the pattern, for callers. */
 #include "../base/error.h"
+#include "../visible/visible_words.h"
 #include "plan.h"
-#include "visibility.h"
 
 #include <fovea/explain.h>
 
@@ -39,17 +39,7 @@ fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t batch, int64_t 
   if (!seen && words > 0) return fovea_fail(error, FOVEA_ERROR_NULL, "seen is NULL");
   const fovea_status status = check(plan, batch, head, row, first_key, words, error);
   if (status) return status;
-  const fovea_entry *entry = entry_of(plan, batch);
-  const fovea_pattern *pattern = entry->pattern;
-  const fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
-  for (int64_t i = 0; i < words; i++) {
-    const int64_t key = first_key + i * FOVEA_WORD_KEYS;
-    seen[i] = fovea_bits_between(keys.begin - key, keys.end - key);
-    if (!pattern || !seen[i]) continue;
-    const int64_t place = fovea_pattern_row(pattern, row, entry->offset);
-    uint64_t word;
-    fovea_pattern_words(pattern, fovea_pattern_head(plan, pattern, head), &place, 1, key, &word);
-    seen[i] &= word;
-  }
+  const fovea_visibility by = fovea_visibility_of(plan, entry_of(plan, batch), head / plan->group);
+  fovea_visible_words(&by, (fovea_row_place){head, row}, first_key, words, seen);
   return FOVEA_OK;
 }

@@ -8,9 +8,9 @@ static inline int64_t fovea_divide_up(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
 }
 
-/* The work of one task: some row tiles of one entry and one kv head. The rows of a kv head are the rows of all
- * query heads of its group, numbered row * group + head, so that neighbouring rows see nearly the same keys.
- * Vectors of rows are split evenly among the tiles. */
+/* The work of one task: some row tiles of one entry and one kv head. Vectors of rows are split evenly among the
+ * tiles.
+ */
 typedef struct fovea_task {
   const fovea_entry *entry;
   int64_t kv_head;
@@ -18,12 +18,6 @@ typedef struct fovea_task {
   int64_t part;   /* counted from the entry's first part; -1: all keys */
   int64_t number; /* of the task itself */
 } fovea_task;
-
-/* Rows of a tile, counted as row * group + head. */
-typedef struct fovea_tile_rows {
-  int64_t first;
-  int count;
-} fovea_tile_rows;
 
 /* Task `number` of the first phase. */
 fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number);

@@ -84,7 +84,7 @@ static void add_rows(const fovea_task_context *context, const fovea_tile *t, con
 
 /* Adds weights vector by vector: a tile's rows are of one head, and follow one another. */
 static void add_vectors(const fovea_task_context *context, const fovea_tile *t, const column_cells *cells,
-                        const fovea_block_view *view) {
+                        const fovea_sliced_block *sliced) {
   const fovea_plan *plan = context->plan;
   const fovea_row_numbers numbers = fovea_row_numbers_of(plan, context->shared);
   const int64_t block = (context->walk.block - cells->keys.begin) / FOVEA_BLOCK_KEYS;
@@ -98,12 +98,12 @@ static void add_vectors(const fovea_task_context *context, const fovea_tile *t, 
     references[i] = numbers.references[number + t->places[i].row];
     inverses[i] = numbers.inverses[number + t->places[i].row];
   }
-  for (int v = 0; v < t->view.vectors; v++) {
+  for (int v = 0; v < t->visible.vectors; v++) {
     const int first = v * lanes;
     const fovea_column_tile_args args = {
         .scores = context->memory.scores + first,
-        .key_begin = view->begin[v],
-        .key_end = view->end[v],
+        .key_begin = sliced->begin[v],
+        .key_end = sliced->end[v],
         .references = references + first,
         .inverses = inverses + first,
         .counted = counted + first,
@@ -115,22 +115,23 @@ static void add_vectors(const fovea_task_context *context, const fovea_tile *t, 
 
 /* Adds the weights of a tile in the current block. */
 static void add_block(fovea_task_context *context, fovea_tile *t, const column_cells *cells) {
-  fovea_sight sight;
+  fovea_visible_block visible;
   if (!t->forms) {
     (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
     if (fovea_has_shaw_keys(&context->plan->problem)) fovea_read_shaw_keys(context, t);
   }
-  if (!fovea_look(context, t, &sight)) return;
+  const int limited = t->decoded ? t->rows.count : t->visible.vectors * context->kernels->lanes;
+  if (!fovea_find_held_block(context, t, limited, &visible)) return;
   if (t->decoded) {
-    const fovea_interval keys = fovea_score_decoded(context, t, &sight);
+    const fovea_interval keys = fovea_score_decoded(context, t, &visible);
     add_rows(context, t, cells, context->decode->memory.scores, keys);
     return;
   }
-  fovea_score_block(context, t, &sight);
+  fovea_score_block(context, t, &visible);
   if (cells->by_key) {
-    add_vectors(context, t, cells, &sight.view);
+    add_vectors(context, t, cells, &visible.sliced);
   } else {
-    const fovea_interval keys = fovea_row_scores(context, t, &sight);
+    const fovea_interval keys = fovea_row_scores(context, t, &visible);
     add_rows(context, t, cells, context->memory.row_scores, keys);
   }
 }
@@ -142,11 +143,11 @@ static void add_tile(fovea_task_context *context, column_cells *cells, void *wor
   const fovea_range rows = context->plan->problem.column_rows;
   const int64_t first = t->places[0].row, last = t->places[t->rows.count - 1].row;
   if (last < rows.begin || (rows.end != FOVEA_UNLIMITED && first >= rows.end)) return;
-  t->view.any = fovea_intersect(t->keys, cells->keys);
-  t->block = fovea_next_held_block(context, &t->view, 0);
+  t->visible.any = fovea_intersect(t->keys, cells->keys);
+  t->block = fovea_next_held_block(context, &t->visible, 0);
   context->walk.next_block = t->block;
-  context->walk.keys_begin = t->view.any.begin;
-  context->walk.keys_end = t->view.any.end;
+  context->walk.keys_begin = t->visible.any.begin;
+  context->walk.keys_end = t->visible.any.end;
   while (fovea_next_block_of_walk(context, t)) {
     while (fovea_next_tile_of_walk(context, t)) add_block(context, t, cells);
   }

@@ -121,7 +121,7 @@ static fovea_coded_keys coded_keys(const fovea_row_list *list, int key) {
   return (fovea_coded_keys){&list->codes, list->scales + key, list->has_zeros, list->zeros_at, list->scale_step};
 }
 
-static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
                         const fovea_score_terms *terms, fovea_position_block *positions, int begin, int end) {
   int64_t base = context->walk.block;
   const fovea_plan *plan = context->plan;
@@ -156,8 +156,8 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
   } else {
     context->kernels->decode_score(&args);
   }
-  int all_seen = sight->rows->all.begin <= base + begin && base + end <= sight->rows->all.end;
-  if (all_seen && !sight->mask.present && !terms->adjusted) return;
+  int all_seen = visible->rows->all.begin <= base + begin && base + end <= visible->rows->all.end;
+  if (all_seen && !visible->mask.present && !terms->adjusted) return;
   if (positions->present && !scaled) fovea_read_scales(context, t, terms, positions);
   fovea_decode_adjust_args adjust = {
       .scores = state->memory.scores,
@@ -166,16 +166,16 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .key_end = end,
       .terms = terms,
       .tile_terms = positions->present ? &positions->terms : NULL,
-      .mask = sight->mask.present ? &sight->mask.tile : NULL,
-      .seen_from = sight->view.from,
-      .seen_to = sight->view.to,
+      .mask = visible->mask.present ? &visible->mask.tile : NULL,
+      .seen_from = visible->sliced.from,
+      .seen_to = visible->sliced.to,
   };
   context->kernels->decode_adjust(&adjust);
-  fovea_hide_again(context, t, sight, positions);
+  fovea_hide_again(context, t, visible, positions);
 }
 
 /* Computes one row from the keys that it sees only: 0 * Inf is NaN, so weight 0 does not hide a value. */
-static void value_of_row(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+static void value_of_row(const fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
                          const fovea_position_block *positions, int row, fovea_decode_value_args args) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
@@ -185,8 +185,8 @@ static void value_of_row(const fovea_task_context *context, const fovea_tile *t,
   args.key_count = 0;
   args.flags = FOVEA_VALUE_START;
   context->kernels->decode_value(&args);
-  for (int key = sight->view.from[row]; key < sight->view.to[row] && !stateless; key++) {
-    if (sight->mask.present && fovea_mask_hides(&sight->mask.tile, row, key)) continue;
+  for (int key = visible->sliced.from[row]; key < visible->sliced.to[row] && !stateless; key++) {
+    if (visible->mask.present && fovea_mask_hides(&visible->mask.tile, row, key)) continue;
     if (positions->hides && fovea_positions_hide(t, positions, row, key)) continue;
     args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
     args.values = args.prefetch = values->rows + key;
@@ -198,7 +198,7 @@ static void value_of_row(const fovea_task_context *context, const fovea_tile *t,
 }
 
 /* Values that are NaN or Inf make sums that are not finite, even at weight 0. So only such sums need care. */
-static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
                         const fovea_position_block *positions, fovea_interval keys, int first, int careful) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
@@ -233,10 +233,10 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   context->kernels->decode_value(&args);
   if (!careful && !shaw) return;
   if (careful && !context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
-    for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, sight, positions, row, args);
+    for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, visible, positions, row, args);
   }
   if (shaw) {
-    fovea_decode_shaw_values(context, t, sight, positions, keys, first);
+    fovea_decode_shaw_values(context, t, visible, positions, keys, first);
     return;
   }
   args.key_count = 0;
@@ -249,31 +249,31 @@ static fovea_interval whole_vectors(const fovea_task_context *context, fovea_int
   return (fovea_interval){keys.begin / lanes * lanes, (keys.end + lanes - 1) / lanes * lanes};
 }
 
-fovea_interval fovea_score_decoded(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
-  const fovea_interval keys = whole_vectors(context, fovea_keys_of_view(&sight->view, t->view.vectors));
+fovea_interval fovea_score_decoded(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible) {
+  const fovea_interval keys = whole_vectors(context, fovea_keys_of_slices(&visible->sliced, t->visible.vectors));
   fovea_position_block positions;
   find_rows(context);
   fovea_read_positions(context, t, keys, &positions);
-  score_block(context, t, sight, &context->plan->terms, &positions, (int)keys.begin, (int)keys.end);
+  score_block(context, t, visible, &context->plan->terms, &positions, (int)keys.begin, (int)keys.end);
   return keys;
 }
 
-void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first) {
+void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible, int first) {
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block;
   int lanes = context->kernels->lanes;
   const fovea_weighting *weighting = &context->plan->weighting;
-  fovea_interval keys = fovea_keys_of_view(&sight->view, t->view.vectors);
+  fovea_interval keys = fovea_keys_of_slices(&visible->sliced, t->visible.vectors);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   fovea_position_block positions;
   find_rows(context);
   fovea_read_positions(context, t, (fovea_interval){begin, end}, &positions);
   const int scored = fovea_block_is_scored(context, t);
   if (scored && fovea_keeps_scores(context)) {
-    score_block(context, t, sight, &context->plan->output_terms, &positions, begin, end);
+    score_block(context, t, visible, &context->plan->output_terms, &positions, begin, end);
     fovea_keep_decoded(context, t, keys);
   }
-  score_block(context, t, sight, &context->plan->terms, &positions, begin, end);
+  score_block(context, t, visible, &context->plan->terms, &positions, begin, end);
   if (scored && fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
   if (fovea_lists_keys(context)) fovea_list_decoded(context, t, begin, end);
   fovea_decode_softmax_args softmax = {
@@ -307,10 +307,10 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   int stateless = (context->plan->decoding ? context->plan->decoding->softmax
                    : weighting->normaliser ? context->kernels->decode_normalise
                                            : context->kernels->decode_softmax)(&softmax);
-  int all_seen = sight->rows->all.begin <= base + keys.begin && base + keys.end <= sight->rows->all.end;
-  int careful = stateless || !all_seen || sight->mask.present || positions.hides;
+  int all_seen = visible->rows->all.begin <= base + keys.begin && base + keys.end <= visible->rows->all.end;
+  int careful = stateless || !all_seen || visible->mask.present || positions.hides;
   if (context->plan->decoding) keys = (fovea_interval){begin, end};
-  value_block(context, t, sight, &positions, keys, first, careful);
+  value_block(context, t, visible, &positions, keys, first, careful);
 }
 
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {
@@ -318,7 +318,7 @@ void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {
   const fovea_tile_state *current = fovea_span_current(&t->memory.tree);
   int64_t dim = context->plan->problem.v_dim;
   const void *rows[FOVEA_DECODE_ROWS_LIMIT];
-  for (int i = 0; i < t->view.vectors * context->kernels->lanes; i++) {
+  for (int i = 0; i < t->visible.vectors * context->kernels->lanes; i++) {
     int row = i < t->rows.count;
     current->row_max[i] = row ? state->row_max[i] : -__builtin_inff();
     current->row_sum[i] = row ? state->row_sum[i] : 0;

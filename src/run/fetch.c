@@ -1,6 +1,6 @@
 #include "fetch.h"
 
-#include "mask.h"
+#include "../base/types.h"
 
 /* Distance, in keys, at which K is prefetched in the first block of a task. The products of a few register tiles
  * take long enough to cover the latency of L3. */
@@ -76,11 +76,11 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
   const fovea_problem *problem = &context->plan->problem;
   int64_t begin = context->task->entry->mask_begin, end = base + FOVEA_BLOCK_KEYS;
   if (begin < base) begin = base;
-  if (end > t->view.any.end) end = t->view.any.end;
+  if (end > t->visible.any.end) end = t->visible.any.end;
   if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || begin >= end) return;
   int64_t bytes = fovea_mask_bytes(problem->mask_type, end - begin);
   for (int i = 0; i < t->rows.count; i++) {
-    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, t->places[i], begin), bytes};
+    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(&context->visibility, t->places[i], begin), bytes};
   }
 }
 
@@ -88,7 +88,8 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
  * exact mode slow down if tiles are large. */
 static int values_fetch(const fovea_task_context *context, const fovea_tile *t) {
   if (context->walk.first) return 0;
-  return context->plan->values || t->view.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
+  return context->plan->values ||
+         t->visible.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
 }
 
 /* Keys and values come from far away once, and then every tile of the task reads them. Each tile prefetches its
@@ -117,8 +118,8 @@ static void plan_score_fetch(const fovea_task_context *context, const fovea_tile
  * last one has few products to wait beside; or in its only one. */
 static int outputs_fetch(const fovea_task_context *context, const fovea_tile *t) {
   if (context->plan->problem.to_state) return 0;
-  if (t->block == FOVEA_NO_BLOCK) return fovea_next_block(&t->view, 0) == context->walk.block;
-  return fovea_next_block(&t->view, t->block + FOVEA_BLOCK_KEYS) == FOVEA_NO_BLOCK;
+  if (t->block == FOVEA_NO_BLOCK) return fovea_next_block(&t->visible, 0) == context->walk.block;
+  return fovea_next_block(&t->visible, t->block + FOVEA_BLOCK_KEYS) == FOVEA_NO_BLOCK;
 }
 
 /* Lists queries of a tile that begins next, and this tile's rows of O: each `step`-th from `first` on. */
@@ -133,19 +134,19 @@ static void fetch_rows_of_tiles(const fovea_task_context *context, const fovea_t
 }
 
 /* The slice whose products take longest: there, prefetches are the farthest apart. */
-static int largest_slice(const fovea_block_view *view) {
+static int largest_slice(const fovea_sliced_block *sliced) {
   int largest = 0, most = 0;
-  for (int i = 0; i < view->count; i++) {
-    const int pairs = (view->slices[i].end - view->slices[i].begin) * view->slices[i].vectors.count;
+  for (int i = 0; i < sliced->count; i++) {
+    const int pairs = (sliced->slices[i].end - sliced->slices[i].begin) * sliced->slices[i].vectors.count;
     if (pairs > most) largest = i, most = pairs;
   }
   return largest;
 }
 
-void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_view *view,
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_sliced_block *sliced,
                       fovea_fetch *fetch) {
-  const fovea_block_slice *first = &view->slices[0];
-  fetch->slice = context->walk.first ? 0 : largest_slice(view);
+  const fovea_block_slice *first = &sliced->slices[0];
+  fetch->slice = context->walk.first ? 0 : largest_slice(sliced);
   fetch->score = fetch->value = (fovea_fetch_list){0, fetch->rows};
   if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
   const int both = values_fetch(context, t); /* then half of the tiles' rows are prefetched in each */

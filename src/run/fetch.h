@@ -21,7 +21,7 @@ typedef struct fovea_fetch {
 } fovea_fetch;
 
 /* Chooses the slice, and lists both. `fetch` points into itself and must not be copied. */
-void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_view *view,
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_sliced_block *sliced,
                       fovea_fetch *fetch);
 
 /* Prefetches the first keys that a task meets, at once. */

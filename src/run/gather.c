@@ -12,13 +12,12 @@ typedef struct gathered_keys {
 } gathered_keys;
 
 /* What is left of a row's list. */
-static fovea_key_list list_of(const fovea_task_context *context, const fovea_tile *t, int row) {
-  const fovea_entry *entry = context->task->entry;
-  const fovea_pattern *pattern = entry->pattern;
-  const fovea_row_place place = t->places[row];
-  const fovea_interval seen = t->view.rows[row]; /* empty for rows that see nothing */
-  const int64_t head = fovea_pattern_head(context->plan, pattern, place.head);
-  return fovea_pattern_list(pattern, head, fovea_pattern_row(pattern, place.row, entry->offset), seen);
+static fovea_key_list list_of(const fovea_visibility *by, const fovea_visible_tile *tile, int row) {
+  const fovea_pattern *pattern = by->entry->pattern;
+  const fovea_row_place place = tile->places[row];
+  const fovea_interval seen = tile->rows[row]; /* empty for rows that see nothing */
+  const int64_t at = fovea_pattern_row(pattern, place.row, by->entry->offset);
+  return fovea_pattern_list(pattern, fovea_pattern_head(by, place.head), at, seen);
 }
 
 /* Whether the next key of the list is seen, by the rule beside the list. */
@@ -83,7 +82,7 @@ static void fetch_next(const fovea_task_context *context, const fovea_tile *t, i
   enum { BYTES = 32 << 10 };
   if (next >= t->rows.count) return;
   const fovea_problem *problem = &context->plan->problem;
-  const fovea_key_list list = list_of(context, t, next);
+  const fovea_key_list list = list_of(&context->visibility, &t->visible, next);
   const fovea_row_run keys = fovea_key_run(context, 0);
   const int64_t bytes = fovea_bytes(problem->k_type, problem->qk_dim);
   for (int64_t i = 0; i < list.count && i * bytes < BYTES; i++)
@@ -146,7 +145,7 @@ static void widen_queries(const fovea_task_context *context, const fovea_tile *t
 static void gather_list(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
                         fovea_gather_stack *stacks) {
   gathered_keys taken;
-  fovea_key_list list = list_of(context, t, first);
+  fovea_key_list list = list_of(&context->visibility, &t->visible, first);
   fovea_gather_args args = {.keys = taken.positions,
                             .values = taken.values,
                             .type = context->plan->problem.v_type,
@@ -173,12 +172,11 @@ static void gather_list(const fovea_task_context *context, const fovea_tile *t, 
 
 /* How many rows from `first` on share its list: the heads of a group, if the pattern is the same for them. */
 static int rows_of_list(const fovea_task_context *context, const fovea_tile *t, int first, int end) {
-  const fovea_pattern *pattern = context->task->entry->pattern;
   const int most = (int)fovea_least(end - first, (int64_t)context->plan->layout.decode_rows);
   int rows = 1;
   while (rows < most && t->places[first + rows].row == t->places[first].row &&
-         fovea_pattern_head(context->plan, pattern, t->places[first + rows].head) ==
-             fovea_pattern_head(context->plan, pattern, t->places[first].head))
+         fovea_pattern_head(&context->visibility, t->places[first + rows].head) ==
+             fovea_pattern_head(&context->visibility, t->places[first].head))
     rows++;
   return rows;
 }
@@ -222,11 +220,11 @@ void fovea_gather_tile(const fovea_task_context *context, fovea_tile *t) {
   }
 }
 
-void fovea_count_gathered(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts) {
-  const int64_t lanes = context->kernels->lanes;
+void fovea_count_gathered(const fovea_visibility *by, const fovea_visible_tile *tile, fovea_counts *counts) {
+  const int64_t lanes = by->kernels->lanes;
   gathered_keys taken;
-  for (int i = 0; i < t->rows.count; i++) {
-    fovea_key_list list = list_of(context, t, i);
+  for (int i = 0; i < tile->count; i++) {
+    fovea_key_list list = list_of(by, tile, i);
     while (take_keys(&list, &taken)) {
       counts->pairs_seen += taken.count;
       counts->pairs_computed += (taken.count + lanes - 1) / lanes * lanes;

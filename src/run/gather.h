@@ -8,6 +8,6 @@
 void fovea_gather_tile(const fovea_task_context *context, fovea_tile *t);
 
 /* Adds the pairs of a tile. */
-void fovea_count_gathered(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts);
+void fovea_count_gathered(const fovea_visibility *by, const fovea_visible_tile *tile, fovea_counts *counts);
 
 #endif

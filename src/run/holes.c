@@ -6,12 +6,12 @@ static const fovea_sequence *sequence_of(const fovea_task_context *context) {
   return &context->tensors->sequences[context->task->entry->batch];
 }
 
-int64_t fovea_skip_holes(const fovea_task_context *context, const fovea_tile_view *view, int64_t block) {
+int64_t fovea_skip_holes(const fovea_task_context *context, const fovea_visible_tile *visible, int64_t block) {
   while (block != FOVEA_NO_BLOCK) {
-    const int64_t held = fovea_next_held(sequence_of(context), fovea_most(block, view->any.begin));
-    if (held >= view->any.end) return FOVEA_NO_BLOCK;
+    const int64_t held = fovea_next_held(sequence_of(context), fovea_most(block, visible->any.begin));
+    if (held >= visible->any.end) return FOVEA_NO_BLOCK;
     if (held < block + FOVEA_BLOCK_KEYS) return block;
-    block = fovea_next_block(view, held / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS);
+    block = fovea_next_block(visible, held / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS);
   }
   return block;
 }

@@ -8,8 +8,8 @@
  * first key that one of them sees to the last: register tiles are largest then, and weights of keys that a vector
  * does not see are 0. */
 static void multiply(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                     const fovea_block_view *view, const fovea_fetch *fetch, int first) {
-  const int vectors = t->view.vectors;
+                     const fovea_sliced_block *sliced, const fovea_fetch *fetch, int first) {
+  const int vectors = t->visible.vectors;
   fovea_value_args args = {
       .weights = context->memory.scores,
       .values = context->memory.value_operands,
@@ -24,12 +24,12 @@ static void multiply(const fovea_task_context *context, const fovea_tile *t, con
       .prefetch_count = fetch->value.count,
   };
   for (int v = 0; v < vectors; v++) {
-    if (view->begin[v] == view->end[v]) continue;
-    int begin = view->begin[v], end = view->end[v];
+    if (sliced->begin[v] == sliced->end[v]) continue;
+    int begin = sliced->begin[v], end = sliced->end[v];
     args.vectors = (fovea_vector_range){v, 1};
-    for (; v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]; v++, args.vectors.count++) {
-      if (view->begin[v + 1] < begin) begin = view->begin[v + 1];
-      if (view->end[v + 1] > end) end = view->end[v + 1];
+    for (; v + 1 < vectors && sliced->begin[v + 1] != sliced->end[v + 1]; v++, args.vectors.count++) {
+      if (sliced->begin[v + 1] < begin) begin = sliced->begin[v + 1];
+      if (sliced->end[v + 1] > end) end = sliced->end[v + 1];
     }
     args.key = begin;
     args.key_count = end - begin;
@@ -61,15 +61,17 @@ static int has_state(const fovea_task_context *context, int row) {
 }
 
 /* The keys of the block that a row sees. */
-static void see_keys(const fovea_task_context *context, const fovea_sight *sight,
+static void see_keys(const fovea_task_context *context, const fovea_visible_block *visible,
                      const fovea_position_block *positions, int row, unsigned char seen[FOVEA_BLOCK_KEYS]) {
   const int64_t lanes = context->kernels->lanes, block = context->walk.block;
   memset(seen, 0, FOVEA_BLOCK_KEYS);
-  for (int i = 0; i < sight->view.count; i++) {
-    const fovea_block_slice *slice = &sight->view.slices[i];
-    const fovea_mask_tile *mask = positions->hides ? &positions->hidden : slice->masked ? &sight->mask.tile : NULL;
+  for (int i = 0; i < visible->sliced.count; i++) {
+    const fovea_block_slice *slice = &visible->sliced.slices[i];
+    const fovea_mask_tile *mask = positions->hides ? &positions->hidden
+                                  : slice->masked  ? &visible->mask.tile
+                                                   : NULL;
     const fovea_interval of_slice = {block + slice->begin, block + slice->end};
-    const fovea_interval keys = fovea_intersect(sight->rows->rows[row], of_slice);
+    const fovea_interval keys = fovea_intersect(visible->rows->rows[row], of_slice);
     if (row < slice->vectors.first * lanes || row >= (slice->vectors.first + slice->vectors.count) * lanes)
       continue;
     for (int64_t key = keys.begin - block; key < keys.end - block; key++)
@@ -104,28 +106,28 @@ static void compute_row(const lost_values *lost, int row, const unsigned char *s
   for (int64_t dim = 0; dim < context->plan->problem.v_dim; dim++) compute_dim(lost, row, dim, &args);
 }
 
-static void compute_again(const lost_values *lost, const fovea_tile *t, const fovea_sight *sight,
+static void compute_again(const lost_values *lost, const fovea_tile *t, const fovea_visible_block *visible,
                           const fovea_position_block *positions) {
   const fovea_task_context *context = lost->context;
   for (int row = 0; row < t->rows.count; row++) {
     const int v = row / context->kernels->lanes;
     unsigned char seen[FOVEA_BLOCK_KEYS];
-    if (sight->view.begin[v] == sight->view.end[v] || !has_state(context, row)) continue;
-    see_keys(context, sight, positions, row, seen);
+    if (visible->sliced.begin[v] == visible->sliced.end[v] || !has_state(context, row)) continue;
+    see_keys(context, visible, positions, row, seen);
     compute_row(lost, row, seen);
   }
 }
 
 void fovea_add_operand_values(fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                              const fovea_sight *sight, fovea_position_block *positions, const fovea_fetch *fetch,
-                              int first) {
+                              const fovea_visible_block *visible, fovea_position_block *positions,
+                              const fovea_fetch *fetch, int first) {
   const int64_t outputs = context->plan->problem.v_dim * context->kernels->row_tile;
   const lost_values lost = {context, state, context->memory.partial, !first};
   if (!context->block.finite && !first)
     memcpy(context->memory.partial, state->output, (size_t)outputs * sizeof(float));
-  multiply(context, t, state, &sight->view, fetch, first);
+  multiply(context, t, state, &visible->sliced, fetch, first);
   if (context->block.finite) return;
   fovea_widen_values(context);
-  if (positions->hides) fovea_hide_by_positions(context, t, sight, positions);
-  compute_again(&lost, t, sight, positions);
+  if (positions->hides) fovea_hide_by_positions(context, t, visible, positions);
+  compute_again(&lost, t, visible, positions);
 }

@@ -7,7 +7,7 @@
 
 /* Adds a block's values to the state, with the weights that the arithmetic's softmax has left. */
 void fovea_add_operand_values(fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                              const fovea_sight *sight, fovea_position_block *positions, const fovea_fetch *fetch,
-                              int first);
+                              const fovea_visible_block *visible, fovea_position_block *positions,
+                              const fovea_fetch *fetch, int first);
 
 #endif

@@ -22,7 +22,7 @@ static float *top_memory(const fovea_task_context *context, float *part) {
  * tile's rows. */
 static void copy_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                        float *kept, int keeping) {
-  size_t rows = (size_t)t->view.vectors * (size_t)context->kernels->lanes, bytes = rows * sizeof(float);
+  size_t rows = (size_t)t->visible.vectors * (size_t)context->kernels->lanes, bytes = rows * sizeof(float);
   float *row_max = kept + 1, *row_sum = row_max + rows, *output = row_sum + rows, *of_tile = state->output;
   memcpy(keeping ? row_max : state->row_max, keeping ? state->row_max : row_max, bytes);
   memcpy(keeping ? row_sum : state->row_sum, keeping ? state->row_sum : row_sum, bytes);
@@ -38,7 +38,7 @@ static void copy_state(const fovea_task_context *context, const fovea_tile *t, c
 
 /* The same for the keys that rows see, behind the state. They are added up. */
 static void copy_counts(const fovea_task_context *context, fovea_tile *t, float *kept, int keeping) {
-  const size_t rows = (size_t)t->view.vectors * (size_t)context->kernels->lanes;
+  const size_t rows = (size_t)t->visible.vectors * (size_t)context->kernels->lanes;
   float *counts = kept + 1 + rows * (2 + (size_t)context->plan->problem.v_dim);
   int64_t *total = fovea_seen_counts(context->plan, t), seen[FOVEA_ROW_TILE_LIMIT];
   if (!fovea_counts_keys(&context->plan->problem)) return;
@@ -49,7 +49,7 @@ static void copy_counts(const fovea_task_context *context, fovea_tile *t, float 
 static void push_leaf(const fovea_task_context *context, fovea_tile *t, int64_t leaf) {
   fovea_span_tree *tree = &t->memory.tree;
   if (fovea_has_part_spans(context->plan)) fovea_finish_span(context, t, fovea_span_current(tree));
-  fovea_span_push(tree, leaf, context->kernels, context->plan->problem.v_dim, t->view.vectors);
+  fovea_span_push(tree, leaf, context->kernels, context->plan->problem.v_dim, t->visible.vectors);
 }
 
 void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
@@ -78,7 +78,7 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
     int64_t index = (entry->first_part + part) / parts_of_leaf;
     if (index == leaf) {
       copy_state(context, t, &next, kept, 0);
-      fovea_merge_args args = {*fovea_span_current(tree), next, dim, t->view.vectors};
+      fovea_merge_args args = {*fovea_span_current(tree), next, dim, t->visible.vectors};
       context->kernels->merge(&args);
       continue;
     }
@@ -88,5 +88,5 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
   }
   if (leaf < 0) return NULL;
   push_leaf(context, t, leaf);
-  return fovea_span_root(tree, context->kernels, dim, t->view.vectors);
+  return fovea_span_root(tree, context->kernels, dim, t->visible.vectors);
 }

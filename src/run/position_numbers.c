@@ -1,7 +1,7 @@
 #include "position_numbers.h"
 
-#include "../plan/entry.h"
 #include "../plan/scratch_layout.h"
+#include "../visible/entry.h"
 
 #include <string.h>
 

@@ -45,7 +45,7 @@ static int place_rows(const fovea_task_context *context, const fovea_tile *t, in
                       fovea_position_tile *tile) {
   const fovea_positions *positions = &context->plan->positions;
   const fovea_entry *entry = context->task->entry;
-  const int lanes = t->decoded ? t->rows.count : t->view.vectors * context->kernels->lanes;
+  const int lanes = t->decoded ? t->rows.count : t->visible.vectors * context->kernels->lanes;
   const int64_t key_step = t->decoded ? 1 : context->kernels->row_tile,
                 row_step = t->decoded ? FOVEA_BLOCK_KEYS : 1;
   float *to = floats_of(context, term);
@@ -70,7 +70,7 @@ static int place_strip(const fovea_task_context *context, const fovea_tile *t, i
   const fovea_positions *positions = &context->plan->positions;
   const int64_t group = context->plan->group, first_head = t->rows.first % group;
   const int64_t own = t->rows.first / group + context->task->entry->offset;
-  const int lanes = t->view.vectors * context->kernels->lanes;
+  const int lanes = t->visible.vectors * context->kernels->lanes;
   /* At index x of the strip is the distance of key 127 - x from the first row. */
   const int64_t low = FOVEA_BLOCK_KEYS - keys.end;
   const int64_t high = FOVEA_BLOCK_KEYS - 1 - keys.begin + (first_head + lanes - 1) / group;
@@ -131,7 +131,7 @@ static const float small_slope = 0x1p+77f;
 /* Returns 1 if a slope may make -Inf. */
 static int read_slopes(const fovea_task_context *context, const fovea_tile *t, int term, float *slopes) {
   int hides = 0;
-  for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
+  for (int lane = 0; lane < t->visible.vectors * context->kernels->lanes; lane++) {
     slopes[lane] = *numbers_of(context, term, place_of(context, t, lane).head);
     hides |= !(slopes[lane] < small_slope && slopes[lane] > -small_slope);
   }
@@ -165,10 +165,10 @@ void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, c
   if (!block->terms.scales) return;
   if (!problem->scales) { /* Shaw's keys are added before the problem's scale */
     const float c = fovea_scale_constant(problem, terms->capped, natural, problem->scale);
-    for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) block->scales[lane] = c;
+    for (int lane = 0; lane < t->visible.vectors * context->kernels->lanes; lane++) block->scales[lane] = c;
     return;
   }
-  for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
+  for (int lane = 0; lane < t->visible.vectors * context->kernels->lanes; lane++) {
     const fovea_row_place place = t->places[lane < t->rows.count ? lane : t->rows.count - 1];
     block->scales[lane] = fovea_scale_of_row(context, place, terms->capped, natural);
   }
@@ -198,27 +198,27 @@ static void hide_scores(const fovea_task_context *context, const fovea_tile *t, 
   }
 }
 
-void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
                       const fovea_position_block *block) {
-  if (!block->hides || (block->terms.count == 1 && !sight->mask.present)) return;
+  if (!block->hides || (block->terms.count == 1 && !visible->mask.present)) return;
   if (t->decoded) hide_scores(context, t, block, block->keys, 0, t->rows.count);
-  for (int i = 0; i < sight->view.count && !t->decoded; i++) { /* only slices have scores */
-    const fovea_block_slice *slice = &sight->view.slices[i];
+  for (int i = 0; i < visible->sliced.count && !t->decoded; i++) { /* only slices have scores */
+    const fovea_block_slice *slice = &visible->sliced.slices[i];
     const int lanes = context->kernels->lanes, end = (slice->vectors.first + slice->vectors.count) * lanes;
     hide_scores(context, t, block, (fovea_interval){slice->begin, slice->end}, slice->vectors.first * lanes,
                 end < t->rows.count ? end : t->rows.count);
   }
 }
 
-void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                             fovea_position_block *block) {
+void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t,
+                             const fovea_visible_block *visible, fovea_position_block *block) {
   const fovea_interval keys = block->keys;
   float *hidden = floats_of(context, context->plan->positions.count);
-  const int lanes = t->view.vectors * context->kernels->lanes;
+  const int lanes = t->visible.vectors * context->kernels->lanes;
   for (int lane = 0; lane < lanes; lane++, hidden += FOVEA_BLOCK_KEYS) {
     for (int key = 0; key < (int)keys.end; key++) {
       const int hides =
-          key >= keys.begin && ((sight->mask.present && fovea_mask_hides(&sight->mask.tile, lane, key)) ||
+          key >= keys.begin && ((visible->mask.present && fovea_mask_hides(&visible->mask.tile, lane, key)) ||
                                 fovea_positions_hide(t, block, lane, key));
       hidden[key] = hides ? -__builtin_inff() : 0;
     }

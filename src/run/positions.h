@@ -4,7 +4,7 @@
 #ifndef FOVEA_SRC_RUN_POSITIONS_H
 #define FOVEA_SRC_RUN_POSITIONS_H
 
-#include "sight.h"
+#include "task.h"
 
 /* The terms of a tile in one block. It points into itself and must not be copied. */
 typedef struct fovea_position_block {
@@ -32,11 +32,11 @@ int fovea_positions_hide(const fovea_tile *t, const fovea_position_block *block,
 
 /* Hides keys again: a term that follows the one that hides a key, or the mask, may have made NaN of its -Inf. The
  * maxima need nothing: they pass over NaN. */
-void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
                       const fovea_position_block *block);
 
 /* Sets `hidden`: -Inf where a term or the mask hides a key from a row, else 0. */
-void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                             fovea_position_block *block);
+void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t,
+                             const fovea_visible_block *visible, fovea_position_block *block);
 
 #endif

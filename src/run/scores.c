@@ -55,14 +55,14 @@ static void fill(const fovea_task_context *context, fovea_tile *t, int64_t end) 
 /* The wanted keys of the current block that the tile meets, counted from the block's first. */
 static fovea_interval begin_block(const fovea_task_context *context, fovea_tile *t) {
   const int64_t base = context->walk.block;
-  fovea_interval keys = fovea_intersect(t->view.any, (fovea_interval){base, base + FOVEA_BLOCK_KEYS});
+  fovea_interval keys = fovea_intersect(t->visible.any, (fovea_interval){base, base + FOVEA_BLOCK_KEYS});
   fill(context, t, keys.begin);
   t->kept = keys.end;
   keys = wanted_keys(context, keys.begin, keys.end);
   return (fovea_interval){keys.begin - base, keys.end - base};
 }
 
-void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible) {
   const fovea_interval keys = begin_block(context, t);
   float *rows[FOVEA_ROW_TILE_LIMIT];
   if (keys.begin >= keys.end) return;
@@ -73,17 +73,18 @@ void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fo
       .row_count = t->rows.count,
       .key_begin = (int)keys.begin,
       .key_end = (int)keys.end,
-      .seen_begin = sight->view.begin,
-      .seen_end = sight->view.end,
+      .seen_begin = visible->sliced.begin,
+      .seen_end = visible->sliced.end,
   };
   context->kernels->keep_scores(&args);
 }
 
-fovea_interval fovea_row_scores(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
+fovea_interval fovea_row_scores(const fovea_task_context *context, const fovea_tile *t,
+                                const fovea_visible_block *visible) {
   const int64_t base = context->walk.block;
   const int lanes = context->kernels->lanes;
   float *rows[FOVEA_ROW_TILE_LIMIT];
-  const fovea_interval keys = fovea_intersect(t->view.any, (fovea_interval){base, base + FOVEA_BLOCK_KEYS});
+  const fovea_interval keys = fovea_intersect(t->visible.any, (fovea_interval){base, base + FOVEA_BLOCK_KEYS});
   const int begin = (int)(keys.begin - base) / lanes * lanes;
   const int end = ((int)(keys.end - base) + lanes - 1) / lanes * lanes;
   for (int i = 0; i < t->rows.count; i++) rows[i] = context->memory.row_scores + i * FOVEA_BLOCK_KEYS + begin;
@@ -93,8 +94,8 @@ fovea_interval fovea_row_scores(const fovea_task_context *context, const fovea_t
       .row_count = t->rows.count,
       .key_begin = begin,
       .key_end = end,
-      .seen_begin = sight->view.begin,
-      .seen_end = sight->view.end,
+      .seen_begin = visible->sliced.begin,
+      .seen_end = visible->sliced.end,
   };
   context->kernels->keep_scores(&args);
   return (fovea_interval){begin, end};
@@ -113,7 +114,7 @@ void fovea_keep_decoded(const fovea_task_context *context, fovea_tile *t, fovea_
 }
 
 void fovea_keep_rest(const fovea_task_context *context, fovea_tile *t) {
-  fill(context, t, t->view.any.end);
+  fill(context, t, t->visible.any.end);
 }
 
 int64_t fovea_kept_scores(const fovea_task_context *context, const fovea_tile *t, float **rows) {

@@ -3,7 +3,7 @@
 #ifndef FOVEA_SRC_RUN_SCORES_H
 #define FOVEA_SRC_RUN_SCORES_H
 
-#include "sight.h"
+#include "task.h"
 
 /* Whether the scores that the softmax takes are kept, for weights; or scores of other terms. */
 static inline int fovea_keeps_weights(const fovea_task_context *context) {
@@ -19,13 +19,14 @@ int fovea_block_is_scored(const fovea_task_context *context, const fovea_tile *t
 
 /* Copies the scores of the current block, after all terms, to the tile's rows. Blocks that the tile passed over
  * since then get -Inf. */
-void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
+void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible);
 /* The same of a tile that is decoded. `scored`: the keys that have scores, counted from the block's first. */
 void fovea_keep_decoded(const fovea_task_context *context, fovea_tile *t, fovea_interval scored);
 
 /* Copies the scores of the current block, as they are, to scratch, row by row. Returns which keys: whole vectors,
  * counted from the block's first. */
-fovea_interval fovea_row_scores(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight);
+fovea_interval fovea_row_scores(const fovea_task_context *context, const fovea_tile *t,
+                                const fovea_visible_block *visible);
 
 /* Gives -Inf to the wanted keys of the tile behind the last block. */
 void fovea_keep_rest(const fovea_task_context *context, fovea_tile *t);

@@ -11,7 +11,7 @@ static void spread_products(const fovea_task_context *context, const fovea_tile 
   const int64_t own = fovea_own_of(context, t, 0);
   int64_t shift[FOVEA_ROW_TILE_LIMIT];
   int lanes[FOVEA_ROW_TILE_LIMIT], count = 0;
-  for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
+  for (int lane = 0; lane < t->visible.vectors * context->kernels->lanes; lane++) {
     if (!fovea_has_shaw_table(context, t, lane, table)) continue;
     shift[count] = fovea_own_of(context, t, lane) - own + k;
     lanes[count++] = lane;
@@ -40,9 +40,9 @@ static void multiply(const fovea_task_context *context, const fovea_tile *t, int
       .c = 1,
       .scores = context->memory.scores,
       .maxima = context->memory.unused,
-      .vectors = {0, t->view.vectors},
+      .vectors = {0, t->visible.vectors},
   };
-  for (int i = 0; i < t->view.vectors * context->kernels->lanes; i++) args.maxima[i] = 0;
+  for (int i = 0; i < t->visible.vectors * context->kernels->lanes; i++) args.maxima[i] = 0;
   context->kernels->score(&args);
 }
 
@@ -50,8 +50,8 @@ static void multiply(const fovea_task_context *context, const fovea_tile *t, int
 static void read_tile(const fovea_task_context *context, fovea_tile *t, fovea_distances seen) {
   const int64_t k = context->plan->problem.shaw_distance;
   const int64_t own = fovea_own_of(context, t, 0), span = fovea_own_of(context, t, t->rows.count - 1) - own;
-  const int64_t low = fovea_clip(t->view.any.begin - own + k, 0, 2 * k + span),
-                high = fovea_clip(t->view.any.end - 1 - own + k, 0, 2 * k + span);
+  const int64_t low = fovea_clip(t->visible.any.begin - own + k, 0, 2 * k + span),
+                high = fovea_clip(t->visible.any.end - 1 - own + k, 0, 2 * k + span);
   fovea_widen_queries(context, t);
   for (int64_t table = 0; table < fovea_shaw_tables(context->plan); table++) {
     for (int64_t d = seen.first, next; d <= seen.last; d = next) {
@@ -96,7 +96,7 @@ static void multiply_decoded(const fovea_task_context *context, const fovea_tile
 }
 
 void fovea_read_shaw_keys(fovea_task_context *context, fovea_tile *t) {
-  const fovea_distances seen = fovea_distances_of(context, t->view.any, fovea_own_of(context, t, 0),
+  const fovea_distances seen = fovea_distances_of(context, t->visible.any, fovea_own_of(context, t, 0),
                                                   fovea_own_of(context, t, t->rows.count - 1));
   if (!t->decoded) {
     read_tile(context, t, seen);
@@ -128,8 +128,8 @@ static void place_decoded(const fovea_task_context *context, const fovea_tile *t
     const float *products = fovea_shaw_products(context, t) + row * (2 * k + 1);
     const int64_t first =
         fovea_own_of(context, t, row) - context->walk.block - k; /* the key at the lowest distance */
-    const int64_t begin = fovea_most(keys.begin, t->view.any.begin - context->walk.block),
-                  end = fovea_least(keys.end, t->view.any.end - context->walk.block);
+    const int64_t begin = fovea_most(keys.begin, t->visible.any.begin - context->walk.block),
+                  end = fovea_least(keys.end, t->visible.any.end - context->walk.block);
     if (end <= first + 1 || begin >= first + 2 * k) { /* at most one distance */
       const float number = products[end <= first + 1 ? 0 : 2 * k];
       for (int64_t key = keys.begin; key < keys.end; key++) numbers[key] = number;

@@ -7,10 +7,11 @@
 /* Ends the chains of the block's values, which are in `partial`: adds Shaw's values, and merges the chains into the
  * output. */
 void fovea_add_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                           const fovea_sight *sight, const fovea_position_block *positions, int first);
+                           const fovea_visible_block *visible, const fovea_position_block *positions, int first);
 
 /* The same for a tile that is decoded, and the block's keys `keys`. */
-void fovea_decode_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                              const fovea_position_block *positions, fovea_interval keys, int first);
+void fovea_decode_shaw_values(const fovea_task_context *context, const fovea_tile *t,
+                              const fovea_visible_block *visible, const fovea_position_block *positions,
+                              fovea_interval keys, int first);
 
 #endif

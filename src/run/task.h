@@ -4,7 +4,8 @@
 
 #include "../base/types.h"
 #include "../cache/sequences.h"
-#include "../plan/block_view.h"
+#include "../plan/tiles.h"
+#include "../visible/visible_block.h"
 #include "scratch.h"
 #include "spans.h"
 
@@ -14,17 +15,12 @@ enum {
   FOVEA_FORM_PAIRS = 2, /* pairs of a half type, score_pairs() */
 };
 
-/* A row of a tile as a query head and a row of the entry. */
-typedef struct fovea_row_place {
-  int64_t head, row;
-} fovea_row_place;
-
 typedef struct fovea_tile {
   fovea_tile_rows rows;
   fovea_row_place places[FOVEA_ROW_TILE_LIMIT];
   const void *queries[FOVEA_ROW_TILE_LIMIT]; /* rows of Q; not set if the tile sees nothing */
   void *outputs[FOVEA_ROW_TILE_LIMIT];       /* rows of O; not set if the result is a state */
-  fovea_tile_view view;
+  fovea_visible_tile visible;
   fovea_interval keys; /* that some row sees, also in other parts of the keys than the task's */
   int64_t kept;        /* scores are kept up to this key, if they are wanted */
   int scored;          /* scores of some row are wanted */
@@ -101,6 +97,7 @@ typedef struct fovea_task_context {
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
+  fovea_visibility visibility;
   float *shared; /* scratch behind that of the workers, of a plan with parts */
   fovea_block_memory memory;
   fovea_row_source source;

@@ -3,10 +3,11 @@
 #include "../../arch/float_state.h"
 #include "../feature/normaliser.h"
 #include "../feature/shaw.h"
+#include "../visible/visible_pairs.h"
 #include "block.h"
-#include "count.h"
 #include "decode.h"
 #include "gather.h"
+#include "holes.h"
 #include "operands.h"
 #include "part_states.h"
 #include "results.h"
@@ -19,7 +20,7 @@
 static void end_span(const fovea_task_context *context, fovea_tile *t) {
   if (t->decoded) fovea_end_decoded_span(context, t);
   if (!fovea_has_part_spans(context->plan)) fovea_finish_span(context, t, fovea_span_current(&t->memory.tree));
-  fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
+  fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->visible.vectors);
 }
 
 /* Returns 1 if the tile enters the span of the current block here. */
@@ -42,7 +43,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   }
   if (t->span >= 0) {
     end_span(context, t);
-    state = fovea_span_root(&t->memory.tree, context->kernels, plan->problem.v_dim, t->view.vectors);
+    state = fovea_span_root(&t->memory.tree, context->kernels, plan->problem.v_dim, t->visible.vectors);
   }
   if (plan->part_keys > 0) {
     fovea_keep_part(context, t, state);
@@ -53,21 +54,24 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
 
 /* Takes one tile through the current block. Its stack is not to lie under that of rows that are gathered. */
 __attribute__((noinline)) static void run_block(fovea_task_context *context, fovea_tile *t) {
-  fovea_sight sight;
+  fovea_visible_block visible;
   fovea_fetch fetch;
   if (!t->forms) {
     (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
     if (fovea_has_shaw_keys(&context->plan->problem)) fovea_read_shaw_keys(context, t);
   }
-  if (!fovea_look(context, t, &sight)) return;
-  if (fovea_counts_keys(&context->plan->problem)) fovea_count_seen(context, t, &sight);
+  /* Decoding has no use for lanes of padding. */
+  const int limited = t->decoded ? t->rows.count : t->visible.vectors * context->kernels->lanes;
+  if (!fovea_find_held_block(context, t, limited, &visible)) return;
+  if (fovea_counts_keys(&context->plan->problem))
+    fovea_count_visible_keys(&visible, context->kernels->lanes, fovea_seen_counts(context->plan, t));
   int first = enter_span(context, t);
   if (t->decoded) {
-    fovea_decode_block(context, t, &sight, first);
+    fovea_decode_block(context, t, &visible, first);
     return;
   }
-  fovea_plan_fetch(context, t, &sight.view, &fetch);
-  fovea_run_block(context, t, &sight, &fetch, first);
+  fovea_plan_fetch(context, t, &visible.sliced, &fetch);
+  fovea_run_block(context, t, &visible, &fetch, first);
 }
 
 /* Takes tiles of rows that are gathered. They share no blocks, and their queries and scores lie as in decoding. */

@@ -33,8 +33,8 @@ static void add(const fovea_task_context *context, fovea_tile *t, const float *s
   context->kernels->top_filter(&args);
 }
 
-void fovea_list_block(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
-  const fovea_interval keys = fovea_row_scores(context, t, sight);
+void fovea_list_block(const fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible) {
+  const fovea_interval keys = fovea_row_scores(context, t, visible);
   add(context, t, context->memory.row_scores + keys.begin, context->walk.block + keys.begin,
       (int)(keys.end - keys.begin));
 }

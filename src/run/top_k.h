@@ -4,7 +4,7 @@
 #ifndef FOVEA_SRC_RUN_TOP_K_H
 #define FOVEA_SRC_RUN_TOP_K_H
 
-#include "sight.h"
+#include "task.h"
 
 static inline int fovea_lists_keys(const fovea_task_context *context) {
   return context->plan->problem.top_k > 0;
@@ -14,7 +14,7 @@ static inline int fovea_lists_keys(const fovea_task_context *context) {
 void fovea_begin_top_k(const fovea_task_context *context, fovea_tile *t);
 
 /* Adds the keys of the current block, whose scores are those that the softmax takes. */
-void fovea_list_block(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
+void fovea_list_block(const fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible);
 /* The same of a tile that is decoded, keys begin to end - 1 of the block, whole vectors. */
 void fovea_list_decoded(const fovea_task_context *context, fovea_tile *t, int begin, int end);
 

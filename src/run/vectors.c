@@ -60,7 +60,7 @@ static float factor_of(const fovea_task_context *context, const fovea_tile *t, i
 void fovea_place_vectors(const fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   const float *scale = key_scale(context), *centre = fovea_key_centre(context);
-  const int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
+  const int row_tile = context->kernels->row_tile, rows = t->visible.vectors * context->kernels->lanes;
   for (int64_t d = 0; scale && d < problem->qk_dim; d++)
     multiply_by(t->memory.queries + d * row_tile, rows, scale[d]);
   if (!centre) return;
@@ -76,7 +76,7 @@ void fovea_place_vectors(const fovea_task_context *context, fovea_tile *t) {
       .c = 1.0f,
       .scores = products,
       .maxima = maxima,
-      .vectors = {0, t->view.vectors},
+      .vectors = {0, t->visible.vectors},
   };
   context->kernels->score(&args);
   float *moved = moved_of(context, t);
@@ -123,7 +123,7 @@ static void scale_outputs(const fovea_task_context *context, const fovea_tile *t
   for (int64_t d = 0; d < context->plan->problem.v_dim; d++) {
     float *output = state->output + d * row_tile;
     if (__builtin_isfinite(scale[d])) { /* 0 stays 0 in rows without a state */
-      multiply_by(output, t->view.vectors * context->kernels->lanes, scale[d]);
+      multiply_by(output, t->visible.vectors * context->kernels->lanes, scale[d]);
       continue;
     }
     for (int i = 0; i < t->rows.count; i++)

@@ -12,7 +12,7 @@ fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task
                                     fovea_found_segment found[2]) {
   const fovea_plan *plan = run->plan;
   found[0].segment = found[1].segment = NULL;
-  return (fovea_task_context){
+  fovea_task_context context = {
       .plan = plan,
       .kernels = plan->kernels,
       .task = task,
@@ -20,7 +20,11 @@ fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task
       .shared = (float *)(void *)(run->scratch + (size_t)run->workers * plan->worker_scratch),
       .memory = fovea_scratch_block(plan, worker_scratch),
       .source = {.found = found, .alike = run->alike},
+      .visibility = fovea_visibility_of(plan, task->entry, task->kv_head),
   };
+  context.visibility.mask = plan->problem.mask_type == FOVEA_MASK_NONE ? NULL : run->tensors.mask;
+  context.visibility.copies = context.memory.mask;
+  return context;
 }
 
 /* How the keys of the task's entry lie. Of segments that are not alike, reads the first only: whatever is said
@@ -84,14 +88,14 @@ fovea_tile *fovea_begin_tile(const fovea_task_context *context, int number, void
   fovea_scratch_tile(plan, worker_scratch, number, &t->memory);
   t->span = -1;
   t->forms = 0;
-  fovea_view_tile(plan, task->entry, task->kv_head, t->rows, &t->view);
-  t->keys = t->view.any;
+  fovea_find_visible_tile(&context->visibility, t->rows, t->places, &t->visible);
+  t->keys = t->visible.any;
   if (fovea_has_parts(plan) && task->part >= 0)
-    t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
-  t->kept = t->view.any.begin;
+    t->visible.any = fovea_intersect(t->visible.any, fovea_part_keys(plan, task));
+  t->kept = t->visible.any.begin;
   if (fovea_counts_keys(&plan->problem))
     memset(fovea_seen_counts(plan, t), 0, (size_t)plan->kernels->row_tile * sizeof(int64_t));
-  t->block = fovea_next_held_block(context, &t->view, 0);
+  t->block = fovea_next_held_block(context, &t->visible, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
   t->scored = fovea_tile_is_scored(context, t);
   fovea_begin_top_k(context, t);
@@ -108,8 +112,8 @@ fovea_tile *fovea_begin_walk(fovea_task_context *context, void *worker_scratch) 
     fovea_tile *t = fovea_begin_tile(context, i, worker_scratch);
     t->decoded = decoded;
     if (t->block == FOVEA_NO_BLOCK) continue;
-    walk->keys_begin = fovea_least(walk->keys_begin, t->view.any.begin);
-    walk->keys_end = fovea_most(walk->keys_end, t->view.any.end);
+    walk->keys_begin = fovea_least(walk->keys_begin, t->visible.any.begin);
+    walk->keys_end = fovea_most(walk->keys_end, t->visible.any.end);
     walk->next_block = fovea_least(walk->next_block, t->block);
   }
   if (walk->keys_end > 0) find_keys(context); /* else K and V may be NULL */
@@ -128,7 +132,7 @@ int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles) {
     fovea_tile *t = &tiles[i];
     if (t->block == walk->block) {
       walk->meeting[walk->tiles++] = t;
-      t->block = fovea_next_held_block(context, &t->view, walk->block + FOVEA_BLOCK_KEYS);
+      t->block = fovea_next_held_block(context, &t->visible, walk->block + FOVEA_BLOCK_KEYS);
     }
     walk->next_block = fovea_least(walk->next_block, t->block);
   }

@@ -1,6 +1,7 @@
-#include "block_view.h"
+#include "slices.h"
 
-static int clip(int64_t position, int64_t base) {
+/* The place of a position in the block at `base`: 0 before the block, FOVEA_BLOCK_KEYS after it. */
+static int key_of(int64_t position, int64_t base) {
   return (int)fovea_most(0, fovea_least(FOVEA_BLOCK_KEYS, position - base));
 }
 
@@ -15,7 +16,7 @@ static void add_cut(int *cuts, int *count, int at) {
   ++*count;
 }
 
-static int sees_all(const fovea_tile_view *tile, int64_t base, int begin, int end) {
+static int sees_all(const fovea_visible_tile *tile, int64_t base, int begin, int end) {
   return tile->all.begin <= base + begin && base + end <= tile->all.end;
 }
 
@@ -25,9 +26,9 @@ static int has_bit(uint8_t bits, int key) {
 
 /* Sets the keys of vector v: from the first key that some row sees to the last. The mask narrows them in steps of a
  * piece. */
-static void look_at(const fovea_tile_view *tile, int64_t base, int v, const fovea_mask_pieces *pieces,
-                    fovea_block_view *block) {
-  int begin = clip(tile->some[v].begin, base), end = clip(tile->some[v].end, base);
+static void find_keys(const fovea_visible_tile *tile, int64_t base, int v, const fovea_mask_pieces *pieces,
+                      fovea_sliced_block *block) {
+  int begin = key_of(tile->some[v].begin, base), end = key_of(tile->some[v].end, base);
   if (pieces) {
     while (begin < end && !has_bit(pieces[v].seen, begin))
       begin = (begin / FOVEA_MASK_PIECE + 1) * FOVEA_MASK_PIECE;
@@ -47,8 +48,8 @@ static int pieces_differ(const fovea_mask_pieces *pieces, int vectors, int key) 
 }
 
 /* Adds the slices between two cuts: runs of neighbouring vectors that see these keys in the same way. */
-static void add_slices(const fovea_tile_view *tile, int64_t base, int begin, int end,
-                       const fovea_mask_pieces *pieces, fovea_block_view *block) {
+static void add_slices(const fovea_visible_tile *tile, int64_t base, int begin, int end,
+                       const fovea_mask_pieces *pieces, fovea_sliced_block *block) {
   for (int v = 0; v < tile->vectors; v++) {
     if (block->begin[v] > begin || block->end[v] < end) continue;
     if (pieces && !has_bit(pieces[v].seen, begin)) continue;
@@ -64,18 +65,18 @@ static void add_slices(const fovea_tile_view *tile, int64_t base, int begin, int
 }
 
 /* Sets the limits of rows. Lanes of padding see what the last row sees. */
-static void limit_rows(const fovea_tile_view *tile, int64_t base, int rows, fovea_block_view *block) {
+static void limit_rows(const fovea_visible_tile *tile, int64_t base, int rows, fovea_sliced_block *block) {
   int all = sees_all(tile, base, 0, FOVEA_BLOCK_KEYS);
   for (int i = 0; all && i < rows; i++) block->from[i] = 0, block->to[i] = FOVEA_BLOCK_KEYS;
   for (int i = 0; !all && i < rows; i++) {
-    block->from[i] = clip(tile->rows[i].begin, base);
-    block->to[i] = clip(tile->rows[i].end, base);
+    block->from[i] = key_of(tile->rows[i].begin, base);
+    block->to[i] = key_of(tile->rows[i].end, base);
   }
 }
 
 /* Most blocks: no mask, and every row sees every key that some row sees. Returns 0 for any other. */
-static int view_full_block(const fovea_tile_view *tile, int64_t base, fovea_block_view *block) {
-  int begin = clip(tile->any.begin, base), end = clip(tile->any.end, base);
+static int slice_full_block(const fovea_visible_tile *tile, int64_t base, fovea_sliced_block *block) {
+  int begin = key_of(tile->any.begin, base), end = key_of(tile->any.end, base);
   if (begin >= end || !sees_all(tile, base, begin, end)) return 0;
   for (int v = 0; v < tile->vectors; v++) block->begin[v] = begin, block->end[v] = end;
   block->slices[0] = (fovea_block_slice){begin, end, {0, tile->vectors}, 0, 0};
@@ -83,7 +84,7 @@ static int view_full_block(const fovea_tile_view *tile, int64_t base, fovea_bloc
   return 1;
 }
 
-fovea_interval fovea_keys_of_view(const fovea_block_view *block, int vectors) {
+fovea_interval fovea_keys_of_slices(const fovea_sliced_block *block, int vectors) {
   fovea_interval keys = {FOVEA_BLOCK_KEYS, 0};
   for (int v = 0; v < vectors; v++) {
     if (block->begin[v] == block->end[v]) continue;
@@ -93,14 +94,14 @@ fovea_interval fovea_keys_of_view(const fovea_block_view *block, int vectors) {
   return keys;
 }
 
-void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
-                      fovea_block_view *block) {
+void fovea_slice_block(const fovea_visible_tile *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
+                       fovea_sliced_block *block) {
   int cuts[FOVEA_CUTS_LIMIT], count = 0;
   limit_rows(tile, base, rows, block);
-  if (!pieces && view_full_block(tile, base, block)) return;
+  if (!pieces && slice_full_block(tile, base, block)) return;
   block->count = 0;
   for (int v = 0; v < tile->vectors; v++) {
-    look_at(tile, base, v, pieces, block);
+    find_keys(tile, base, v, pieces, block);
     if (block->begin[v] == block->end[v]) continue;
     add_cut(cuts, &count, block->begin[v]);
     add_cut(cuts, &count, block->end[v]);
@@ -109,9 +110,9 @@ void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const
   int first = cuts[0], last = cuts[count - 1];
   /* Keys that all rows see need no masking. They are cut out in steps of eight, so that no slice has only a key or
    * two. */
-  int all_begin = (clip(tile->all.begin, base) + 7) / 8 * 8, all_end = clip(tile->all.end, base) / 8 * 8;
-  if (clip(tile->all.begin, base) <= first) all_begin = first;
-  if (clip(tile->all.end, base) >= last) all_end = last;
+  int all_begin = (key_of(tile->all.begin, base) + 7) / 8 * 8, all_end = key_of(tile->all.end, base) / 8 * 8;
+  if (key_of(tile->all.begin, base) <= first) all_begin = first;
+  if (key_of(tile->all.end, base) >= last) all_end = last;
   if (all_begin < all_end) {
     add_cut(cuts, &count, all_begin);
     add_cut(cuts, &count, all_end);

@@ -1,15 +1,15 @@
 /* A block of keys as the rows of a tile see it: empty, full, limited per row, or as a mask says. */
-#ifndef FOVEA_SRC_PLAN_BLOCK_VIEW_H
-#define FOVEA_SRC_PLAN_BLOCK_VIEW_H
+#ifndef FOVEA_SRC_VISIBLE_SLICES_H
+#define FOVEA_SRC_VISIBLE_SLICES_H
 
-#include "tile_view.h"
+#include "visible_tile.h"
 
 /* Keys begin to end - 1 of a block, counted from the block's first key, for some neighbouring vectors. A slice that
  * is neither limited nor masked is full: every row sees every key, and nothing is added to scores. */
 typedef struct fovea_block_slice {
   int begin, end;
   fovea_vector_range vectors;
-  int limited; /* the rules hide some key from some row: `from` and `to` of the view */
+  int limited; /* the rules hide some key from some row: `from` and `to` of the block */
   int masked;  /* the mask hides some key from some row, or adds to scores */
 } fovea_block_slice;
 
@@ -20,7 +20,7 @@ enum { FOVEA_SLICES_LIMIT = FOVEA_CUTS_LIMIT * FOVEA_VECTORS_LIMIT };
 
 /* A block cut into slices, in ascending order of keys. No slices: the block is empty. No row sees a key that is in
  * no slice. */
-typedef struct fovea_block_view {
+typedef struct fovea_sliced_block {
   int count;
   fovea_block_slice slices[FOVEA_SLICES_LIMIT];
   /* The keys of each vector; begin == end: none. */
@@ -29,15 +29,15 @@ typedef struct fovea_block_view {
   /* What the rules let each row see, counted from the block's first key. */
   int32_t from[FOVEA_ROW_TILE_LIMIT];
   int32_t to[FOVEA_ROW_TILE_LIMIT];
-} fovea_block_view;
+} fovea_sliced_block;
 
-/* Views the block that begins at position `base`, by the rules and by the mask. `pieces` has the mask's pieces for
+/* Cuts the block that begins at position `base`, by the rules and by the mask. `pieces` has the mask's pieces for
  * each vector; NULL: there is no mask. `from` and `to` are set for the first `rows` rows. */
-void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
-                      fovea_block_view *block);
+void fovea_slice_block(const fovea_visible_tile *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
+                       fovea_sliced_block *block);
 
 /* From the first key that some vector sees to the last, counted from the block's first. In decoding these are the
  * keys whose scores are computed, not yet rounded to whole vectors. */
-fovea_interval fovea_keys_of_view(const fovea_block_view *block, int vectors);
+fovea_interval fovea_keys_of_slices(const fovea_sliced_block *block, int vectors);
 
 #endif

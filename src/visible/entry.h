@@ -1,6 +1,6 @@
 /* One entry of the batch. */
-#ifndef FOVEA_SRC_PLAN_ENTRY_H
-#define FOVEA_SRC_PLAN_ENTRY_H
+#ifndef FOVEA_SRC_VISIBLE_ENTRY_H
+#define FOVEA_SRC_VISIBLE_ENTRY_H
 
 #include "../base/interval.h"
 
@@ -13,9 +13,9 @@ typedef struct fovea_entry {
   int64_t q_seen;               /* rows that may see keys */
   int64_t kv_first;             /* the entry's first row in K and V (packed batches), else 0 */
   int64_t kv_begin;             /* the first key that is held and wanted */
-  int64_t kv_len;               /* behind the last key that is held, wanted and not beyond the mask */
+  int64_t kv_len;               /* after the last key that is held, wanted and not beyond the mask */
   int64_t seen_begin;           /* the first key that some row sees */
-  int64_t seen_end;             /* behind the last key that some row sees; seen_begin: no row sees a key */
+  int64_t seen_end;             /* after the last key that some row sees; seen_begin: no row sees a key */
   int64_t mask_begin;           /* the key of the first element of a mask row */
   int64_t offset;               /* the own key of row i is at position i + offset */
   int64_t batch;                /* index along the batch axis */

@@ -1,4 +1,4 @@
-#include "visibility.h"
+#include "visible_rules.h"
 
 static int64_t floor_divide(int64_t a, int64_t b) {
   int64_t quotient = a / b;
@@ -49,7 +49,7 @@ static int64_t last_that_sees(const fovea_problem *problem, const fovea_entry *e
 }
 
 /* Every rule lets a row see its own key, if the entry has that key. So rows that see nothing come first, with own
- * keys before the entry's keys, or last, with own keys behind them. */
+ * keys before the entry's keys, or last, with own keys after them. */
 fovea_interval fovea_entry_keys(const fovea_problem *problem, const fovea_entry *entry) {
   int64_t first = 0, last = entry->q_seen - 1;
   if (last < 0 || entry->kv_begin >= entry->kv_len) return (fovea_interval){0, 0};

@@ -1,16 +1,17 @@
-#include "mask.h"
+#include "visible_mask.h"
+
+#include "../base/types.h"
 
 #include <string.h>
 
-const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t key) {
-  const fovea_problem *problem = &context->plan->problem;
-  const fovea_entry *entry = context->task->entry;
+const char *fovea_mask_row(const fovea_visibility *by, fovea_row_place place, int64_t key) {
+  const fovea_problem *problem = by->problem;
+  const fovea_entry *entry = by->entry;
   fovea_mask_strides strides = problem->mask_strides;
   int64_t row = fovea_least(place.row, entry->q_seen - 1); /* later rows see nothing, and the mask may lack them */
   int64_t element = entry->batch * strides.batch + place.head * strides.head + row * strides.row;
   int bits = fovea_mask_type_bits(problem->mask_type); /* rows of bits begin at whole bytes */
-  return (const char *)context->tensors->mask + element * bits / 8 +
-         (key - entry->mask_begin) * strides.key * bits / 8;
+  return (const char *)by->mask + element * bits / 8 + (key - entry->mask_begin) * strides.key * bits / 8;
 }
 
 /* A copied row: `before` keys that are seen with nothing added, then `count` elements. */
@@ -29,7 +30,7 @@ static void copy_elements(const row_copy *copy, const char *from, char *to) {
   for (size_t i = 0; copy->repeats && i < count; i++) memcpy(to + i * size, from, size);
 }
 
-/* A byte of a row of bits. Bytes behind `last` must not be read and are 0. Keys before the row are seen. */
+/* A byte of a row of bits. Bytes after `last` must not be read and are 0. Keys before the row are seen. */
 static unsigned byte_of_bits(const row_copy *copy, const char *from, int byte, int last) {
   if (byte < 0) return 0xff;
   if (copy->repeats) return from[0] & 1 ? 0xff : 0;
@@ -85,15 +86,15 @@ static void hide_bits(const fovea_row_words *words, int count, char *row) {
 }
 
 /* Without a mask tensor the words are the mask. A vector's rows joined say what its pieces are. */
-static void read_words(const fovea_task_context *context, const fovea_tile *t, const fovea_row_words *words,
+static void read_words(const fovea_visibility *by, const fovea_visible_tile *tile, const fovea_row_words *words,
                        fovea_mask_block *mask) {
   enum { BYTES = FOVEA_BLOCK_KEYS / 8, PIECE_BYTES = FOVEA_MASK_PIECE / 8 };
-  const int lanes = context->kernels->lanes;
+  const int lanes = by->kernels->lanes;
   mask->tile = (fovea_mask_tile){.rows = mask->rows, .type = FOVEA_MASK_BITS, .key_count = FOVEA_BLOCK_KEYS};
-  for (int v = 0; v < t->view.vectors; v++) {
+  for (int v = 0; v < tile->vectors; v++) {
     fovea_row_words some = {{0, 0}}, all = {{~UINT64_C(0), ~UINT64_C(0)}};
     for (int i = v * lanes; i < (v + 1) * lanes; i++) {
-      char *row = context->memory.mask + i * BYTES;
+      char *row = by->copies + i * BYTES;
       mask->rows[i] = row;
       for (int byte = 0; byte < BYTES; byte++) row[byte] = (char)(unsigned char)byte_of_words(&words[i], byte);
       for (int half = 0; half < 2; half++) {
@@ -116,9 +117,9 @@ static void read_words(const fovea_task_context *context, const fovea_tile *t, c
 }
 
 /* Copies the row of a lane, and hides what the words hide. */
-static const void *copy_lane(const fovea_task_context *context, const row_copy *copy, const char *from,
+static const void *copy_lane(const fovea_visibility *by, const row_copy *copy, const char *from,
                              const fovea_row_words *words, int lane) {
-  char *to = context->memory.mask + lane * fovea_mask_bytes(copy->type, FOVEA_BLOCK_KEYS);
+  char *to = by->copies + lane * fovea_mask_bytes(copy->type, FOVEA_BLOCK_KEYS);
   const int count = copy->before + copy->count;
   (copy->type == FOVEA_MASK_BITS ? copy_bits : copy_elements)(copy, from, to);
   if (words && copy->type == FOVEA_MASK_BITS) hide_bits(words, count, to);
@@ -127,29 +128,29 @@ static const void *copy_lane(const fovea_task_context *context, const row_copy *
 }
 
 /* Finds the row of each lane, in the tensor or copied. Padding sees the keys of the last row. */
-static void find_rows(const fovea_task_context *context, const fovea_tile *t, const fovea_row_words *words,
+static void find_rows(const fovea_visibility *by, const fovea_visible_tile *tile, const fovea_row_words *words,
                       const row_copy *copy, int64_t first, int copied, fovea_mask_block *mask) {
   const char *row = NULL, *row_before;
-  int count = 0, lanes = t->view.vectors * context->kernels->lanes;
-  for (; count < t->rows.count; count++) {
+  int count = 0, lanes = tile->vectors * by->kernels->lanes;
+  for (; count < tile->count; count++) {
     row_before = row;
-    row = fovea_mask_row(context, t->places[count], first);
+    row = fovea_mask_row(by, tile->places[count], first);
     const int same = row == row_before && !(words && words_differ(&words[count], &words[count - 1]));
     mask->rows[count] = !copied ? row
                         : same  ? mask->rows[count - 1]
-                                : copy_lane(context, copy, row, words ? &words[count] : NULL, count);
+                                : copy_lane(by, copy, row, words ? &words[count] : NULL, count);
   }
-  for (; count < lanes; count++) mask->rows[count] = mask->rows[t->rows.count - 1];
+  for (; count < lanes; count++) mask->rows[count] = mask->rows[tile->count - 1];
 }
 
-void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_view *view,
-                     const fovea_row_words *words, int64_t base, fovea_mask_block *mask) {
-  const fovea_problem *problem = &context->plan->problem;
-  int64_t begin = context->task->entry->mask_begin, end = fovea_least(view->any.end, base + FOVEA_BLOCK_KEYS);
-  const int tensor = problem->mask_type != FOVEA_MASK_NONE && begin < end;
+void fovea_read_mask(const fovea_visibility *by, const fovea_visible_tile *tile, const fovea_row_words *words,
+                     int64_t base, fovea_mask_block *mask) {
+  const fovea_problem *problem = by->problem;
+  int64_t begin = by->entry->mask_begin, end = fovea_least(tile->any.end, base + FOVEA_BLOCK_KEYS);
+  const int tensor = by->mask && begin < end;
   mask->present = tensor || words;
   if (!tensor) {
-    if (words) read_words(context, t, words, mask);
+    if (words) read_words(by, tile, words, mask);
     return;
   }
   int64_t first = base > begin ? base : begin;
@@ -159,14 +160,14 @@ void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, con
                    .count = (int)(end - first)};
   if (copy.type == FOVEA_MASK_BITS && !copy.repeats) copy.shift = (int)((first - begin) % 8);
   int copied = words || copy.before > 0 || copy.shift > 0;
-  find_rows(context, t, words, &copy, first, copied, mask);
+  find_rows(by, tile, words, &copy, first, copied, mask);
   mask->tile = (fovea_mask_tile){
       .rows = mask->rows,
       .type = copy.type,
       .repeats = copy.repeats && !copied,
       .key_count = (int)(end - base),
   };
-  context->kernels->scan_mask(&mask->tile, t->view.vectors, mask->pieces);
+  by->kernels->scan_mask(&mask->tile, tile->vectors, mask->pieces);
 }
 
 int fovea_mask_hides(const fovea_mask_tile *mask, int row, int key) {

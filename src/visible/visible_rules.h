@@ -1,6 +1,7 @@
-/* Which keys a row sees. Every rule gives an interval of positions, so their intersection is one interval. */
-#ifndef FOVEA_SRC_PLAN_VISIBILITY_H
-#define FOVEA_SRC_PLAN_VISIBILITY_H
+/* Which keys a row sees by the rules. Every rule gives an interval of positions, so their intersection is one
+ * interval. */
+#ifndef FOVEA_SRC_VISIBLE_VISIBLE_RULES_H
+#define FOVEA_SRC_VISIBLE_VISIBLE_RULES_H
 
 #include "entry.h"
 
