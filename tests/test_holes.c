@@ -225,7 +225,7 @@ static void test_refusals(void **state) {
   assert_int_equal(attend(&sequence, 1, 0, 10, &error), FOVEA_OK);
   assert_int_equal(attend(&sequence, 1, 0, 31, &error), FOVEA_ERROR_SEGMENTS);
   assert_text(&error, "holds positions 2 to 29; positions 0 to 30 are wanted");
-  assert_int_equal(attend(&sequence, 2, 0, 30, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(attend(&sequence, 2, 0, 30, &error), FOVEA_ERROR_RULE);
   assert_text(&error, "holes is 2; it must be 0 or 1");
   segments[0] = stretch(2, 21);
   assert_int_equal(attend(&sequence, 1, 0, 30, &error), FOVEA_ERROR_SEGMENTS);
