@@ -67,7 +67,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     src/rotary/check_scaling.c src/rotary/reals.c
     src/rotary/rotary.c src/rotary/scaling.c src/rotary/tables.c src/rotary/validate_rotary.c
     src/run/check_run.c src/run/count.c
-    src/run/explain_tiles.c src/run/holes.c src/run/overlap.c src/run/part_states.c src/run/run_segments.c src/run/scores.c src/state/*.c src/system/cgroup.c
+    src/run/explain_tiles.c src/run/holes.c src/run/overlap.c src/run/part_states.c src/run/row_weights.c src/run/run_segments.c src/run/scores.c src/state/*.c src/system/cgroup.c
     src/visible/visible_pairs.c src/visible/visible_words.c src/system/dispatch.c src/system/platform_*.c src/system/process.c
   )
   if(fovea_architectures)

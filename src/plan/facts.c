@@ -44,8 +44,7 @@ static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *given, fove
     keys = fovea_intersect(keys, tile.any);
     return rows.count * (fovea_divide_up(keys.end, lanes) - keys.begin / lanes) * lanes;
   }
-  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): fovea_find_visible_tile() sets `vectors`
-   * elements */
+  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): `vectors` elements are set */
   for (int v = 0; v < tile.vectors; v++) {
     const fovea_interval some = fovea_intersect(keys, tile.some[v]);
     pairs += (some.end - some.begin) * lanes;

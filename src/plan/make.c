@@ -1,6 +1,7 @@
 #include "make.h"
 #include "../base/nodes.h"
 #include "check_problem.h"
+#include "choose_engines.h"
 #include "entries.h"
 #include "gathering.h"
 #include "lay_out.h"
@@ -169,6 +170,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   fovea_narrow_reaches(plan);
   fovea_place_scratch(plan, &plan->own_scratch);
+  fovea_choose_engines(plan);
   fovea_plan_gathering(plan);
   make_tasks(plan);
   make_phases(plan);

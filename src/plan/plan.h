@@ -9,6 +9,7 @@
 #include "../feature/position_rules.h"
 #include "../visible/visibility.h"
 #include "scratch_layout.h"
+#include "tile_steps.h"
 
 #include <fovea/fovea.h>
 
@@ -19,6 +20,25 @@ typedef enum fovea_phase_kind {
   FOVEA_PHASE_MAX_LOGITS, /* the largest score of a head */
   FOVEA_PHASE_COLUMN_SUMS /* sums of weights of some keys and all heads of a kv head */
 } fovea_phase_kind;
+
+/* The ways of computing the rows of an entry, run/engine.h. */
+typedef enum fovea_engine_kind {
+  FOVEA_ENGINE_TILED,         /* rows lie in the lanes */
+  FOVEA_ENGINE_TILED_MODE,    /* the same, if values are in a mode */
+  FOVEA_ENGINE_DECODED,       /* few rows: keys lie in the lanes */
+  FOVEA_ENGINE_DECODED_CODES, /* in int8: keys lie in the lanes, as codes */
+  FOVEA_ENGINE_GATHERED,      /* row by row, from the keys of lists */
+  FOVEA_ENGINES
+} fovea_engine_kind;
+
+/* How the keys of an entry lie. */
+typedef enum fovea_key_places {
+  FOVEA_KEYS_LIE_IN_ROWS,  /* one after the other, at least those of most blocks */
+  FOVEA_KEYS_LIE_IN_PAGES, /* in rows of so small pages that blocks must be copied before rows can lie in the lanes
+                            */
+  FOVEA_KEYS_LIE_IN_PANELS,
+  FOVEA_KEY_PLACES
+} fovea_key_places;
 
 /* The most phases of a plan: one of each kind. */
 enum { FOVEA_PLAN_PHASES = FOVEA_PHASE_COLUMN_SUMS + 1 };
@@ -33,6 +53,10 @@ struct fovea_plan {
   int isa_named;                            /* by the problem */
   const fovea_arithmetic *scores, *values;  /* of the problem's modes; NULL: exact */
   const fovea_decoding *decoding;           /* if few rows of these modes are decoded; else NULL */
+  fovea_tile_steps steps;                   /* what tiles call for these modes */
+  fovea_engine_kind tiler;                  /* the engine of entries with many rows */
+  fovea_engine_kind decoder;                /* the engine of entries with few rows, */
+  int64_t decoded_rows[FOVEA_KEY_PLACES];   /* of up to so many, by how the keys lie, fovea_key_places */
   int follows_rows;                         /* FOVEA_CPU_FOLLOWS_ROWS */
   const char *gather_reason, *parts_reason; /* why rows and keys are computed as they are, for callers to read */
   uint64_t features;                        /* that the problem has, FOVEA_HAS() */
@@ -61,8 +85,8 @@ struct fovea_plan {
   fovea_scratch_places own_scratch;  /* arrays of features in it */
   fovea_scratch_layout layout;       /* of a worker's scratch */
   size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
-  size_t parts_scratch;              /* bytes behind the workers' scratch, shared by all workers: states of parts */
-  size_t rows_scratch;               /* bytes behind these: numbers of all rows, row_numbers.h */
+  size_t parts_scratch;              /* bytes after the workers' scratch, shared by all workers: states of parts */
+  size_t rows_scratch;               /* bytes after these: numbers of all rows, row_numbers.h */
   fovea_entry *entries;              /* one per batch entry, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* the bytes of each tensor that a run uses */
   fovea_positions positions;         /* the problem's position terms */
@@ -94,24 +118,16 @@ static inline fovea_visibility fovea_visibility_of(const fovea_plan *plan, const
                             .kernels = plan->kernels};
 }
 
-/* How the keys of an entry lie. */
-typedef enum fovea_key_places {
-  FOVEA_KEYS_LIE_IN_ROWS,  /* one after the other, at least those of most blocks */
-  FOVEA_KEYS_LIE_IN_PAGES, /* in rows of so small pages that blocks must be copied before rows can lie in the lanes
-                            */
-  FOVEA_KEYS_LIE_IN_PANELS
-} fovea_key_places;
-
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. */
 static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, fovea_key_places places) {
-  if (plan->features & fovea_features_lacking(FOVEA_WAY_DECODED)) return 0;
-  if (plan->decoding) return entry->q_len * plan->group <= plan->decoding->rows;
-  const fovea_kernels *kernels = plan->kernels;
-  if (plan->scores || plan->values) return 0; /* modes have rows in the lanes */
-  int most = kernels->decode_rows;
-  if (places == FOVEA_KEYS_LIE_IN_PAGES) most *= 2; /* copies cost as much as these rows */
-  if (places == FOVEA_KEYS_LIE_IN_PANELS || most > kernels->decode_panel_rows) most = kernels->decode_panel_rows;
-  return entry->q_len * plan->group <= most;
+  return entry->q_len * plan->group <= plan->decoded_rows[places];
+}
+
+/* The engine of an entry, whose keys lie in these places. */
+static inline fovea_engine_kind fovea_engine_of(const fovea_plan *plan, const fovea_entry *entry,
+                                                fovea_key_places places) {
+  if (entry->gathered) return FOVEA_ENGINE_GATHERED;
+  return fovea_is_decoded(plan, entry, places) ? plan->decoder : plan->tiler;
 }
 
 #endif

@@ -8,10 +8,6 @@ int64_t fovea_copied_stride(int64_t dim) {
   return ((dim + 15) / 16 | 1) * 16;
 }
 
-int64_t fovea_decode_stride(int64_t dim) {
-  return (dim + 15) / 16 * 16;
-}
-
 int64_t fovea_gather_stride(int states, int64_t v_dim) {
   return (states + 1) * fovea_decode_stride(v_dim); /* a block's own state comes above those of the tree */
 }

@@ -39,7 +39,9 @@ uint64_t fovea_whole_lines(uint64_t floats);
 int64_t fovea_copied_stride(int64_t dim);
 
 /* Elements from row to row of queries and outputs in decoding: whole vectors. */
-int64_t fovea_decode_stride(int64_t dim);
+static inline int64_t fovea_decode_stride(int64_t dim) {
+  return (dim + 15) / 16 * 16;
+}
 
 /* The rows that are gathered before their results are written, and the floats from one to the next: each has
  * outputs for the states that wait. */

@@ -8,9 +8,8 @@ static inline int64_t fovea_divide_up(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
 }
 
-/* The work of one task: some row tiles of one entry and one kv head. Vectors of rows are split evenly among the
- * tiles.
- */
+/* The work of one task: some row tiles of one entry and one kv head. Tiles have
+ * equally many vectors of rows, or one more. */
 typedef struct fovea_task {
   const fovea_entry *entry;
   int64_t kv_head;

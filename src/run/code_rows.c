@@ -4,29 +4,24 @@
 
 #include <string.h>
 
-/* What the caller wants subtracted from the rows of a side. NULL: nothing. */
-static const float *wanted_centre(const fovea_code_side *side) {
-  return side->values ? NULL : fovea_key_centre(side->context);
-}
-
 /* Whether rows are stored less what is wanted. */
-static int has_centre(const fovea_code_side *side, const float *stored) {
-  const float *wanted = wanted_centre(side);
-  return !stored || !wanted ? stored == wanted : memcmp(stored, wanted, (size_t)side->dim * sizeof *wanted) == 0;
+static int has_centre(const fovea_row_source *source, const float *stored) {
+  const float *wanted = source->centre;
+  return !stored || !wanted ? stored == wanted : memcmp(stored, wanted, (size_t)source->dim * sizeof *wanted) == 0;
 }
 
 /* Whether the rows of a run are read as they are. Values need a scale each: one that several share would let a sink
  * with a small value take the weights of all others (docs/numerics.md, section 16). */
-static int run_has_codes(const fovea_code_side *side, const fovea_row_run *run) {
-  return run->codes && run->codes->int8_rows > side->values && has_centre(side, run->coded.centre);
+static int run_has_codes(const fovea_row_source *source, const fovea_row_run *run) {
+  return run->codes && run->codes->int8_rows > source->values && has_centre(source, run->coded.centre);
 }
 
 static int block_has_codes(const fovea_code_side *side, fovea_interval keys) {
-  const int64_t base = side->context->walk.block;
+  const int64_t base = side->base;
   int any = 0;
   for (int64_t position = base + keys.begin; position < base + keys.end && !any;) {
-    const fovea_row_run run = side->find(side->context, position);
-    any = run_has_codes(side, &run);
+    const fovea_row_run run = fovea_rows_at(side->source, position);
+    any = run_has_codes(side->source, &run);
     position = run.end;
   }
   return any;
@@ -49,11 +44,11 @@ float fovea_stored_scale(const fovea_kernels *kernels, const void *at, fovea_typ
 }
 
 /* The scales of a run's rows, from the block's key `begin` on. */
-static void read_scales(const fovea_code_side *side, const fovea_row_run *run, int64_t begin, int64_t end,
+static void read_scales(const fovea_row_source *source, const fovea_row_run *run, int64_t begin, int64_t end,
                         float *scales) {
   const char *scale = run->coded.scales;
   for (int64_t key = begin; key < end; key++, scale += run->coded.scale_step)
-    scales[key] = fovea_stored_scale(side->context->kernels, scale, run->codes->scale_type, side->values);
+    scales[key] = fovea_stored_scale(source->kernels, scale, run->codes->scale_type, source->values);
 }
 
 static inline void copy_items(const fovea_codes *codes, int64_t bytes, const char *from, int64_t dim, int8_t *to) {
@@ -80,13 +75,12 @@ typedef struct code_copy {
 
 /* Rows that are not stored as codes, or whose scale is negative, which has no logarithm. */
 static void make_codes(const fovea_code_side *side, int64_t begin, int64_t end, const code_copy *to) {
-  const fovea_task_context *context = side->context;
-  fovea_widen_centred_rows(context, side->find, wanted_centre(side), side->dim, (fovea_interval){begin, end},
-                           side->room);
+  const int64_t dim = side->source->dim;
+  fovea_widen_centred_rows(side->source, side->base, (fovea_interval){begin, end}, side->room);
   const fovea_operand_args args = {
       .rows = side->room,
-      .stride = fovea_copied_stride(side->dim),
-      .dim = side->dim,
+      .stride = fovea_copied_stride(dim),
+      .dim = dim,
       .first = (int)begin,
       .end = (int)end,
       .code_stride = to->stride,
@@ -95,10 +89,9 @@ static void make_codes(const fovea_code_side *side, int64_t begin, int64_t end, 
 }
 
 /* Whether all rows of a run can be read where they lie: their scales have been read. */
-static int lies_well(const fovea_code_side *side, const fovea_row_run *run, const float *scales, int64_t begin,
-                     int64_t end) {
+static int lies_well(int values, const fovea_row_run *run, const float *scales, fovea_interval keys) {
   if (run->codes->item != 0) return 0;
-  for (int64_t key = begin; side->values && key < end; key++)
+  for (int64_t key = keys.begin; values && key < keys.end; key++)
     if (scales[key] < 0.0f) return 0;
   return 1;
 }
@@ -107,21 +100,21 @@ static void copy_run(const fovea_code_side *side, const fovea_row_run *run, int6
                      const code_copy *to) {
   const char *from = run->coded.codes;
   for (int64_t key = begin; key < end; key++, from += run->coded.code_step) {
-    if (side->values && to->scales[key] < 0.0f)
+    if (side->source->values && to->scales[key] < 0.0f)
       make_codes(side, key, key + 1, to);
     else
-      copy_codes(run->codes, from, side->dim, to->codes + key * to->stride);
+      copy_codes(run->codes, from, side->source->dim, to->codes + key * to->stride);
   }
 }
 
 void fovea_gather_codes(const fovea_code_side *side, fovea_interval keys, int8_t *codes, float *scales) {
-  const int64_t base = side->context->walk.block;
-  const code_copy copy = {codes, fovea_code_stride(side->dim), scales};
+  const int64_t base = side->base;
+  const code_copy copy = {codes, fovea_code_stride(side->source->dim), scales};
   for (int64_t key = keys.begin; key < keys.end;) {
-    const fovea_row_run run = side->find(side->context, base + key);
+    const fovea_row_run run = fovea_rows_at(side->source, base + key);
     const int64_t end = run.end - base < keys.end ? run.end - base : keys.end;
-    if (run_has_codes(side, &run)) {
-      read_scales(side, &run, key, end, scales);
+    if (run_has_codes(side->source, &run)) {
+      read_scales(side->source, &run, key, end, scales);
       copy_run(side, &run, key, end, &copy);
     } else {
       make_codes(side, key, end, &copy);
@@ -130,27 +123,26 @@ void fovea_gather_codes(const fovea_code_side *side, fovea_interval keys, int8_t
   }
 }
 
-int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, fovea_operand_args *args) {
-  const fovea_task_context *context = side->context;
-  const int64_t base = context->walk.block, stride = fovea_code_stride(side->dim);
-  int8_t *codes = context->memory.codes;
-  float *scales = (float *)(void *)(codes + FOVEA_BLOCK_KEYS * stride);
-  if (!side->arithmetic->make_codes || !context->plan->problem.segmented || !block_has_codes(side, keys)) return 0;
-  *args = (fovea_operand_args){.dim = side->dim,
+int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, int8_t *room, fovea_operand_args *args) {
+  const fovea_row_source *source = side->source;
+  const int64_t base = side->base, stride = fovea_code_stride(source->dim);
+  float *scales = (float *)(void *)(room + FOVEA_BLOCK_KEYS * stride);
+  if (!side->arithmetic->make_codes || !source->sequence || !block_has_codes(side, keys)) return 0;
+  *args = (fovea_operand_args){.dim = source->dim,
                                .first = (int)keys.begin,
                                .end = (int)keys.end,
-                               .codes = codes,
+                               .codes = room,
                                .code_stride = stride,
                                .scales = scales};
-  const fovea_row_run run = side->find(context, base + keys.begin);
-  if (run.end >= base + keys.end && run_has_codes(side, &run)) {
-    read_scales(side, &run, keys.begin, keys.end, scales);
-    if (lies_well(side, &run, scales, keys.begin, keys.end)) {
+  const fovea_row_run run = fovea_rows_at(source, base + keys.begin);
+  if (run.end >= base + keys.end && run_has_codes(source, &run)) {
+    read_scales(source, &run, keys.begin, keys.end, scales);
+    if (lies_well(source->values, &run, scales, keys)) {
       args->codes = (const int8_t *)run.coded.codes - keys.begin * run.coded.code_step;
       args->code_stride = run.coded.code_step;
       return 1;
     }
   }
-  fovea_gather_codes(side, keys, codes, scales);
+  fovea_gather_codes(side, keys, room, scales);
   return 1;
 }

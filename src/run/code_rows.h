@@ -4,14 +4,12 @@
 
 #include "rows.h"
 
-/* The keys or the values of a task. */
+/* The keys or the values of a block. */
 typedef struct fovea_code_side {
-  const fovea_task_context *context;
+  const fovea_row_source *source;
   const fovea_arithmetic *arithmetic;
-  fovea_find_run *find;
-  int64_t dim;
-  int values;
-  float *room; /* for a block's rows as f32 */
+  int64_t base; /* position of the block's first key */
+  float *room;  /* for the block's rows as f32 */
 } fovea_code_side;
 
 /* Bytes from row to row of codes in scratch. */
@@ -27,8 +25,7 @@ float fovea_stored_scale(const fovea_kernels *kernels, const void *at, fovea_typ
 void fovea_gather_codes(const fovea_code_side *side, fovea_interval keys, int8_t *codes, float *scales);
 
 /* If the arithmetic takes codes and one of the block's rows `keys` is stored as such, sets *args to codes and
- * scales of all of them, in place or in scratch, and returns 1. Other rows get the codes that the arithmetic makes.
- */
-int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, fovea_operand_args *args);
+ * scales of all of them, in place or at `room`, and returns 1. Other rows get codes of the arithmetic. */
+int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, int8_t *room, fovea_operand_args *args);
 
 #endif

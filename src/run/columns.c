@@ -1,14 +1,8 @@
 #include "columns.h"
 
 #include "../../arch/float_state.h"
-#include "../feature/shaw.h"
 #include "../plan/row_numbers.h"
-#include "block.h"
-#include "decode.h"
-#include "holes.h"
-#include "operands.h"
-#include "scores.h"
-#include "shaw_keys.h"
+#include "engines.h"
 #include "walk.h"
 
 #include <string.h>
@@ -23,35 +17,23 @@ typedef struct column_cells {
   int by_key;          /* the sums of a cell lie key by key, sixteen of each */
 } column_cells;
 
-void fovea_keep_row_weights(const fovea_task_context *context, const fovea_tile *t, const float *references,
-                            const float *inverses) {
-  const fovea_row_numbers numbers = fovea_row_numbers_of(context->plan, context->shared);
-  for (int i = 0; i < t->rows.count; i++) {
-    const fovea_row_place place = t->places[i];
-    const int64_t row = fovea_row_number(context->plan, context->task->entry, place.head) + place.row;
-    numbers.references[row] = references[i];
-    numbers.inverses[row] = inverses[i];
-  }
-}
-
 static float *cell_of(const fovea_plan *plan, const column_cells *cells, int64_t head, int64_t block) {
   return cells->memory + (uint64_t)(head % plan->group * plan->column_blocks + block) * FOVEA_COLUMN_CELL;
 }
 
-static void fold(const fovea_task_context *context, const column_cells *cells, float *cell) {
-  (cells->by_key ? context->kernels->column_fold_tile : context->kernels->column_fold)(cell + FOVEA_BLOCK_KEYS,
-                                                                                       cell);
+static void fold(const fovea_kernels *kernels, const column_cells *cells, float *cell) {
+  (cells->by_key ? kernels->column_fold_tile : kernels->column_fold)(cell + FOVEA_BLOCK_KEYS, cell);
 }
 
 /* The sums of a block of rows come before those of the next one. Returns the sums of the row. */
-static float *begin_row(const fovea_task_context *context, const column_cells *cells, float *cell, int64_t row) {
+static float *begin_row(const fovea_kernels *kernels, const column_cells *cells, float *cell, int64_t row) {
   float *sums = cell + FOVEA_BLOCK_KEYS, *number = sums + FOVEA_WEIGHT_SUMS * FOVEA_BLOCK_KEYS;
   int64_t before;
   memcpy(&before, number, sizeof before);
   if (before != row / ROW_BLOCK) {
     before = row / ROW_BLOCK;
     memcpy(number, &before, sizeof before);
-    fold(context, cells, cell);
+    fold(kernels, cells, cell);
   }
   return sums + row % FOVEA_WEIGHT_SUMS * (cells->by_key ? 1 : FOVEA_BLOCK_KEYS);
 }
@@ -63,7 +45,7 @@ static int is_summed(const fovea_plan *plan, int64_t row) {
 
 /* Adds weights row by row, of scores that lie row by row. */
 static void add_rows(const fovea_task_context *context, const fovea_tile *t, const column_cells *cells,
-                     const float *scores, fovea_interval keys) {
+                     fovea_scores_of_rows scores) {
   const fovea_plan *plan = context->plan;
   const fovea_row_numbers numbers = fovea_row_numbers_of(plan, context->shared);
   const int64_t block = (context->walk.block - cells->keys.begin) / FOVEA_BLOCK_KEYS;
@@ -72,11 +54,12 @@ static void add_rows(const fovea_task_context *context, const fovea_tile *t, con
     const int64_t row = fovea_row_number(plan, context->task->entry, place.head) + place.row;
     if (!is_summed(plan, place.row)) continue;
     const fovea_column_args args = {
-        .scores = scores + i * FOVEA_BLOCK_KEYS + keys.begin,
-        .key_count = (int)(keys.end - keys.begin),
+        .scores = scores.scores + i * FOVEA_BLOCK_KEYS + scores.keys.begin,
+        .key_count = (int)(scores.keys.end - scores.keys.begin),
         .reference = numbers.references[row],
         .inverse = numbers.inverses[row],
-        .sums = begin_row(context, cells, cell_of(plan, cells, place.head, block), place.row) + keys.begin,
+        .sums =
+            begin_row(plan->kernels, cells, cell_of(plan, cells, place.head, block), place.row) + scores.keys.begin,
     };
     context->kernels->column_add(&args);
   }
@@ -107,7 +90,7 @@ static void add_vectors(const fovea_task_context *context, const fovea_tile *t, 
         .references = references + first,
         .inverses = inverses + first,
         .counted = counted + first,
-        .sums = begin_row(context, cells, cell_of(plan, cells, head, block), t->places[first].row),
+        .sums = begin_row(plan->kernels, cells, cell_of(plan, cells, head, block), t->places[first].row),
     };
     context->kernels->column_add_tile(&args);
   }
@@ -115,39 +98,26 @@ static void add_vectors(const fovea_task_context *context, const fovea_tile *t, 
 
 /* Adds the weights of a tile in the current block. */
 static void add_block(fovea_task_context *context, fovea_tile *t, const column_cells *cells) {
+  const fovea_engine *engine = context->engine;
   fovea_visible_block visible;
-  if (!t->forms) {
-    (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
-    if (fovea_has_shaw_keys(&context->plan->problem)) fovea_read_shaw_keys(context, t);
-  }
-  const int limited = t->decoded ? t->rows.count : t->visible.vectors * context->kernels->lanes;
-  if (!fovea_find_held_block(context, t, limited, &visible)) return;
-  if (t->decoded) {
-    const fovea_interval keys = fovea_score_decoded(context, t, &visible);
-    add_rows(context, t, cells, context->decode->memory.scores, keys);
-    return;
-  }
-  fovea_score_block(context, t, &visible);
+  if (!fovea_enter_block(context, t, &visible)) return;
+  engine->score_block(context, t, &visible);
   if (cells->by_key) {
     add_vectors(context, t, cells, &visible.sliced);
   } else {
-    const fovea_interval keys = fovea_row_scores(context, t, &visible);
-    add_rows(context, t, cells, context->memory.row_scores, keys);
+    add_rows(context, t, cells, engine->read_scores(context, t, &visible));
   }
 }
 
 /* Takes a tile through the task's keys. */
 static void add_tile(fovea_task_context *context, column_cells *cells, void *worker_scratch) {
   fovea_tile *t = fovea_begin_walk(context, worker_scratch);
-  cells->by_key = context->plan->group == 1 && !t->decoded; /* the same for all tiles of an entry */
+  cells->by_key =
+      context->plan->group == 1 && !context->engine->keys_in_lanes; /* the same for all tiles of an entry */
   const fovea_range rows = context->plan->problem.column_rows;
   const int64_t first = t->places[0].row, last = t->places[t->rows.count - 1].row;
   if (last < rows.begin || (rows.end != FOVEA_UNLIMITED && first >= rows.end)) return;
-  t->visible.any = fovea_intersect(t->keys, cells->keys);
-  t->block = fovea_next_held_block(context, &t->visible, 0);
-  context->walk.next_block = t->block;
-  context->walk.keys_begin = t->visible.any.begin;
-  context->walk.keys_end = t->visible.any.end;
+  fovea_narrow_walk(context, t, cells->keys);
   while (fovea_next_block_of_walk(context, t)) {
     while (fovea_next_tile_of_walk(context, t)) add_block(context, t, cells);
   }
@@ -162,7 +132,7 @@ static void write_sums(const fovea_task_context *context, const column_cells *ce
     for (int64_t key = cells->keys.begin; key < cells->keys.end; key += FOVEA_BLOCK_KEYS) {
       float *cell = cell_of(plan, cells, head, (key - cells->keys.begin) / FOVEA_BLOCK_KEYS);
       const int64_t count = fovea_least(FOVEA_BLOCK_KEYS, plan->column_keys - key);
-      fold(context, cells, cell);
+      fold(plan->kernels, cells, cell);
       memcpy(context->tensors->column_sums + first + key, cell, (size_t)count * sizeof *cell);
     }
   }
@@ -181,9 +151,11 @@ void fovea_column_task(const void *data, int64_t number, int worker) {
                      .part = -1};
   fovea_found_segment found[2];
   fovea_decode_state decode;
-  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, found);
-  fovea_begin_decode_task(&context, &decode, worker_scratch);
-  column_cells cells = {fovea_block_array(&context, FOVEA_SCRATCH_COLUMN_SUMS),
+  fovea_task_context context;
+  fovea_begin_task(run, &task, worker_scratch, found, &context);
+  context.engine = fovea_find_engine(&context);
+  fovea_begin_decoding(&context, &decode, worker_scratch);
+  column_cells cells = {fovea_block_array(plan, &context.memory, FOVEA_SCRATCH_COLUMN_SUMS),
                         {begin, fovea_least(begin + step, plan->column_keys)},
                         0};
   memset(cells.memory, 0, (size_t)plan->group * (size_t)plan->column_blocks * FOVEA_COLUMN_CELL * sizeof(float));

@@ -2,28 +2,33 @@
 
 #include "../../arch/float_state.h"
 #include "../visible/visible_pairs.h"
+#include "engines.h"
 #include "gather.h"
-#include "holes.h"
 #include "scores.h"
 #include "walk.h"
 
+/* The pairs of a tile in the current block. */
+static void count_block(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts) {
+  fovea_visible_block visible;
+  const int lanes = context->kernels->lanes,
+            scored = t->scored && fovea_block_is_scored(context->plan, context->walk.block);
+  if (!fovea_see_block(context, t, &visible)) return;
+  counts->pairs_seen += fovea_visible_pairs(&visible, lanes);
+  const int again = scored && fovea_scores_again(context->plan);
+  counts->pairs_computed += context->engine->pairs(&visible, lanes) * (again ? 2 : 1);
+}
+
 static void count_task(fovea_task_context *context, void *worker_scratch, fovea_counts *counts) {
+  context->engine = fovea_find_engine(context);
   fovea_tile *tiles = fovea_begin_walk(context, worker_scratch);
-  for (int i = 0; context->task->entry->gathered && i < context->task->tiles; i++) {
-    if (tiles[i].block != FOVEA_NO_BLOCK) fovea_count_gathered(&context->visibility, &tiles[i].visible, counts);
-  }
-  if (context->task->entry->gathered) return;
-  while (fovea_next_block_of_walk(context, tiles)) {
-    for (fovea_tile *t; (t = fovea_next_tile_of_walk(context, tiles)) != NULL;) {
-      fovea_visible_block visible;
-      const int lanes = context->kernels->lanes, limited = t->visible.vectors * lanes;
-      if (!fovea_find_held_block(context, t, limited, &visible))
-        continue;
-      counts->pairs_seen += fovea_visible_pairs(&visible, lanes);
-      const int again = fovea_keeps_scores(context) && fovea_block_is_scored(context, t);
-      counts->pairs_computed +=
-          (t->decoded ? fovea_pairs_of_key_vectors : fovea_pairs_of_slices)(&visible, lanes) * (again ? 2 : 1);
+  if (context->engine->compute_tile) {
+    for (int i = 0; i < context->task->tiles; i++) {
+      if (tiles[i].block != FOVEA_NO_BLOCK) fovea_count_gathered(&context->visibility, &tiles[i].visible, counts);
     }
+    return;
+  }
+  while (fovea_next_block_of_walk(context, tiles)) {
+    for (fovea_tile *t; (t = fovea_next_tile_of_walk(context, tiles)) != NULL;) count_block(context, t, counts);
   }
 }
 
@@ -33,7 +38,8 @@ void fovea_count_run(const fovea_run *run, fovea_counts *counts) {
   *counts = (fovea_counts){0, 0};
   for (int64_t number = 0; number < run->plan->tasks; number++) {
     fovea_task task = fovea_plan_task(run->plan, number);
-    fovea_task_context context = fovea_begin_task(run, &task, run->scratch, found);
+    fovea_task_context context;
+    fovea_begin_task(run, &task, run->scratch, found, &context);
     count_task(&context, run->scratch, counts);
   }
   fovea_float_end(caller);

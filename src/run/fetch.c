@@ -10,18 +10,18 @@ static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, in
   list->rows[list->count++] = (fovea_fetch_row){row, fovea_bytes(type, dim)};
 }
 
-/* Lists `count` rows from `position` on. Rows in panels are not prefetched. */
-static void fetch_run(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t position,
-                      int64_t count, fovea_fetch_list *list) {
-  int64_t end = position + count < context->walk.keys_end ? position + count : context->walk.keys_end;
+/* Lists `count` rows from `position` on, but none at `keys_end` or after it. Rows in panels are not prefetched. */
+static void fetch_run(const fovea_row_source *source, int64_t position, int64_t count, int64_t keys_end,
+                      fovea_fetch_list *list) {
+  int64_t end = position + count < keys_end ? position + count : keys_end;
   while (position < end) {
-    fovea_row_run run = find(context, position);
+    fovea_row_run run = fovea_rows_at(source, position);
     if (run.panels || run.codes) {
       position = run.end;
       continue;
     }
     for (; position < end && position < run.end; position++, run.row += run.step)
-      add_row(list, run.row, run.type, dim);
+      add_row(list, run.row, run.type, source->dim);
   }
 }
 
@@ -32,34 +32,33 @@ typedef struct fetch_place {
   int64_t left;        /* rows until there is another run to be found */
 } fetch_place;
 
-static fetch_place find_place(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
-                              int64_t position) {
-  if (position >= context->walk.keys_end) return (fetch_place){.left = INT64_MAX};
-  const fovea_row_run run = find(context, position);
-  const int64_t end = run.end < context->walk.keys_end ? run.end : context->walk.keys_end;
-  return (fetch_place){run.row, run.step, run.panels || run.codes ? 0 : fovea_bytes(run.type, dim), end - position};
+static fetch_place find_place(const fovea_row_source *source, int64_t position, int64_t keys_end) {
+  if (position >= keys_end) return (fetch_place){.left = INT64_MAX};
+  const fovea_row_run run = fovea_rows_at(source, position);
+  const int64_t end = run.end < keys_end ? run.end : keys_end;
+  return (fetch_place){run.row, run.step, run.panels || run.codes ? 0 : fovea_bytes(run.type, source->dim),
+                       end - position};
 }
 
 /* Lists this tile's share of the next block, from four places in turn. The prefetcher of L2 runs ahead in each page
  * in which it has seen consecutive lines. In four pages at once it keeps more lines in flight than a core's fill
  * buffers do in one. Rows of the smallest pages lie nowhere one after the other, and are listed in their order, in
  * which each page is found from the one before. */
-static void fetch_share(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
-                        fovea_fetch_list *list) {
+static void fetch_share(const fovea_row_source *source, const fovea_walk *walk, fovea_fetch_list *list) {
   enum { PLACES = 4, QUARTER = FOVEA_BLOCK_KEYS / PLACES };
   fetch_place places[PLACES] = {{0}};
-  const unsigned tile = (unsigned)context->walk.tile, tiles = (unsigned)context->walk.tiles;
+  const unsigned tile = (unsigned)walk->tile, tiles = (unsigned)walk->tiles;
   const unsigned first = tile * FOVEA_BLOCK_KEYS / tiles, end = (tile + 1) * FOVEA_BLOCK_KEYS / tiles;
-  const int64_t begin = context->walk.next_block + first;
+  const int64_t begin = walk->next_block + first;
   fovea_fetch_row *row = list->rows + list->count;
-  if (begin < context->walk.keys_end && find(context, begin).end - begin < PLACES) {
-    fetch_run(context, find, dim, begin, end - first, list);
+  if (begin < walk->keys_end && fovea_rows_at(source, begin).end - begin < PLACES) {
+    fetch_run(source, begin, end - first, walk->keys_end, list);
     return;
   }
   for (unsigned n = first; n < end; n++) {
     fetch_place *place = &places[n % PLACES];
     if (place->left == 0) {
-      *place = find_place(context, find, dim, context->walk.next_block + n % PLACES * QUARTER + n / PLACES);
+      *place = find_place(source, walk->next_block + n % PLACES * QUARTER + n / PLACES, walk->keys_end);
     }
     place->left--;
     if (place->bytes == 0) continue;
@@ -71,25 +70,22 @@ static void fetch_share(const fovea_task_context *context, fovea_find_run *find,
 
 /* Lists the tile's mask rows for the block at `base`. They lie far apart, and a block needs a few cache lines of
  * each. */
-static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base,
-                       fovea_fetch_list *list) {
-  const fovea_problem *problem = &context->plan->problem;
-  int64_t begin = context->task->entry->mask_begin, end = base + FOVEA_BLOCK_KEYS;
+static void fetch_mask(const fovea_visibility *by, const fovea_tile *t, int64_t base, fovea_fetch_list *list) {
+  const fovea_problem *problem = by->problem;
+  int64_t begin = by->entry->mask_begin, end = base + FOVEA_BLOCK_KEYS;
   if (begin < base) begin = base;
   if (end > t->visible.any.end) end = t->visible.any.end;
-  if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || begin >= end) return;
+  if (!by->mask || problem->mask_strides.key == 0 || begin >= end) return;
   int64_t bytes = fovea_mask_bytes(problem->mask_type, end - begin);
   for (int i = 0; i < t->rows.count; i++) {
-    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(&context->visibility, t->places[i], begin), bytes};
+    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(by, t->places[i], begin), bytes};
   }
 }
 
 /* Whether the share of the next block's values is prefetched during the products with this block's values: those of
  * exact mode slow down if tiles are large. */
-static int values_fetch(const fovea_task_context *context, const fovea_tile *t) {
-  if (context->walk.first) return 0;
-  return context->plan->values ||
-         t->visible.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
+static int values_fetch(const fovea_plan *plan, const fovea_walk *walk, const fovea_tile *t) {
+  return !walk->first && t->visible.vectors * plan->kernels->lanes <= plan->steps.value_fetch_rows;
 }
 
 /* Keys and values come from far away once, and then every tile of the task reads them. Each tile prefetches its
@@ -98,38 +94,36 @@ static int values_fetch(const fovea_task_context *context, const fovea_tile *t) 
  * prefetches the next tile's queries; before it ends it prefetches its own rows of O. The mask is prefetched one
  * tile before it is read and no earlier: its rows often lie a power of two apart and crowd few sets of the cache.
  */
-static void plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t key, int key_count,
+static void plan_score_fetch(const fovea_task_context *context, int values_wait, fovea_interval keys,
                              fovea_fetch_list *list) {
-  const fovea_problem *problem = &context->plan->problem;
-  if (context->walk.first) {
-    /* The operands of modes are made before the products. Those of scores may prefetch meanwhile, also values. */
-    const fovea_arithmetic *scores = context->plan->scores;
-    const int loads = scores && scores->loads_fetch;
-    if (!scores || loads) fetch_run(context, fovea_key_run, problem->qk_dim, key + PREFETCH_KEYS, key_count, list);
-    if (!context->plan->values || loads) fetch_run(context, fovea_value_run, problem->v_dim, key, key_count, list);
+  const fovea_walk *walk = &context->walk;
+  const fovea_tile_steps *steps = &context->plan->steps;
+  if (walk->first) {
+    const int64_t count = keys.end - keys.begin, end = walk->keys_end;
+    if (steps->fetches_first_keys) fetch_run(&context->keys, keys.begin + PREFETCH_KEYS, count, end, list);
+    if (steps->fetches_first_values) fetch_run(&context->values, keys.begin, count, end, list);
   } else {
-    fetch_share(context, fovea_key_run, problem->qk_dim, list);
-    if (!values_fetch(context, t)) fetch_share(context, fovea_value_run, problem->v_dim, list);
+    fetch_share(&context->keys, walk, list);
+    if (!values_wait) fetch_share(&context->values, walk, list);
   }
-  if (context->walk.next_tile) fetch_mask(context, context->walk.next_tile, context->walk.next_tile_block, list);
+  if (walk->next_tile) fetch_mask(&context->visibility, walk->next_tile, walk->next_tile_block, list);
 }
 
 /* Whether the tile prefetches its rows of O in this block: the one before its last, because in causal problems the
  * last one has few products to wait beside; or in its only one. */
-static int outputs_fetch(const fovea_task_context *context, const fovea_tile *t) {
-  if (context->plan->problem.to_state) return 0;
-  if (t->block == FOVEA_NO_BLOCK) return fovea_next_block(&t->visible, 0) == context->walk.block;
+static int outputs_fetch(const fovea_problem *problem, const fovea_walk *walk, const fovea_tile *t) {
+  if (problem->to_state) return 0;
+  if (t->block == FOVEA_NO_BLOCK) return fovea_next_block(&t->visible, 0) == walk->block;
   return fovea_next_block(&t->visible, t->block + FOVEA_BLOCK_KEYS) == FOVEA_NO_BLOCK;
 }
 
 /* Lists queries of a tile that begins next, and this tile's rows of O: each `step`-th from `first` on. */
-static void fetch_rows_of_tiles(const fovea_task_context *context, const fovea_tile *t, int first, int step,
-                                fovea_fetch_list *list) {
-  const fovea_problem *problem = &context->plan->problem;
-  const fovea_tile *unloaded = context->walk.unloaded;
+static void fetch_rows_of_tiles(const fovea_problem *problem, const fovea_walk *walk, const fovea_tile *t,
+                                int first, int step, fovea_fetch_list *list) {
+  const fovea_tile *unloaded = walk->unloaded;
   for (int i = first; unloaded && i < unloaded->rows.count; i += step)
     add_row(list, unloaded->queries[i], problem->q_type, problem->qk_dim);
-  if (!outputs_fetch(context, t)) return;
+  if (!outputs_fetch(problem, walk, t)) return;
   for (int i = first; i < t->rows.count; i += step) add_row(list, t->outputs[i], problem->o_type, problem->v_dim);
 }
 
@@ -143,29 +137,41 @@ static int largest_slice(const fovea_sliced_block *sliced) {
   return largest;
 }
 
-void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_sliced_block *sliced,
-                      fovea_fetch *fetch) {
-  const fovea_block_slice *first = &sliced->slices[0];
-  fetch->slice = context->walk.first ? 0 : largest_slice(sliced);
-  fetch->score = fetch->value = (fovea_fetch_list){0, fetch->rows};
-  if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
-  const int both = values_fetch(context, t); /* then half of the tiles' rows are prefetched in each */
-  if (both) {
-    fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
-    fetch_rows_of_tiles(context, t, 1, 2, &fetch->value);
-    fetch->score.rows += fetch->value.count;
-  }
-  plan_score_fetch(context, t, context->walk.block + first->begin, first->end - first->begin, &fetch->score);
-  fetch_rows_of_tiles(context, t, 0, both ? 2 : 1, &fetch->score);
+/* Whether operands that are made for a tile prefetch a list. In the first block the list has its own rows. */
+static int loads_fetch(const fovea_walk *walk, const fovea_tile *t, int most_rows) {
+  return most_rows >= 0 && (walk->first || t->rows.count <= most_rows);
 }
 
-void fovea_fetch_first_keys(const fovea_task_context *context) {
-  int64_t first = context->walk.keys_begin;
-  const fovea_problem *problem = &context->plan->problem;
-  if (context->walk.keys_end - first <= PREFETCH_KEYS) return;
+void fovea_plan_no_fetch(fovea_fetch *fetch) {
+  fetch->slice = 0;
+  fetch->score = fetch->value = (fovea_fetch_list){0, NULL, 0};
+}
+
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_sliced_block *sliced,
+                      fovea_fetch *fetch) {
+  const fovea_plan *plan = context->plan;
+  const fovea_walk *walk = &context->walk;
+  const fovea_block_slice *first = &sliced->slices[0];
+  fetch->slice = walk->first ? 0 : largest_slice(sliced);
+  fetch->score = (fovea_fetch_list){0, fetch->rows, loads_fetch(walk, t, plan->steps.key_loads_fetch_rows)};
+  fetch->value = (fovea_fetch_list){0, fetch->rows, loads_fetch(walk, t, plan->steps.value_loads_fetch_rows)};
+  if (walk->keys_end - walk->keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
+  const int both = values_fetch(plan, walk, t); /* then half of the tiles' rows are prefetched in each */
+  if (both) {
+    fetch_share(&context->values, walk, &fetch->value);
+    fetch_rows_of_tiles(&plan->problem, walk, t, 1, 2, &fetch->value);
+    fetch->score.rows += fetch->value.count;
+  }
+  plan_score_fetch(context, both, (fovea_interval){walk->block + first->begin, walk->block + first->end},
+                   &fetch->score);
+  fetch_rows_of_tiles(&plan->problem, walk, t, 0, both ? 2 : 1, &fetch->score);
+}
+
+void fovea_fetch_first_keys(const fovea_row_source *keys, const fovea_walk *walk) {
+  if (walk->keys_end - walk->keys_begin <= PREFETCH_KEYS) return;
   fovea_fetch_row rows[PREFETCH_KEYS];
-  fovea_fetch_list list = {0, rows};
-  fetch_run(context, fovea_key_run, problem->qk_dim, first, PREFETCH_KEYS, &list);
+  fovea_fetch_list list = {0, rows, 0};
+  fetch_run(keys, walk->keys_begin, PREFETCH_KEYS, walk->keys_end, &list);
   for (int i = 0; i < list.count; i++) {
     for (int64_t byte = 0; byte < list.rows[i].bytes; byte += 64) {
       __builtin_prefetch(list.rows[i].row + byte, 0, 2);

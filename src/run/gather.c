@@ -1,7 +1,7 @@
 #include "gather.h"
 
 #include "results.h"
-#include "rows.h"
+#include "wide_rows.h"
 
 /* Some keys of a row: whole blocks of those that it sees. */
 typedef struct gathered_keys {
@@ -60,8 +60,8 @@ static int take_keys(fovea_key_list *list, gathered_keys *taken) {
 }
 
 /* Finds the rows of K and V. */
-static void find_rows(const fovea_task_context *context, gathered_keys *taken) {
-  const fovea_row_run keys = fovea_key_run(context, 0), values = fovea_value_run(context, 0);
+static void find_rows(const fovea_row_source *of_keys, const fovea_row_source *of_values, gathered_keys *taken) {
+  const fovea_row_run keys = fovea_rows_at(of_keys, 0), values = fovea_rows_at(of_values, 0);
   for (int i = 0; i < taken->count; i++) {
     taken->keys[i] = keys.row + taken->positions[i] * keys.step;
     taken->values[i] = values.row + taken->positions[i] * values.step;
@@ -78,39 +78,39 @@ static void fetch_row(const char *row, int64_t bytes) {
 
 /* Keys of the next list, while this one is computed: a row of a graph takes less time than memory does. They share
  * L1 with the rows of this list. */
-static void fetch_next(const fovea_task_context *context, const fovea_tile *t, int next) {
+static void fetch_next(const fovea_row_source *source, const fovea_visibility *by, const fovea_tile *t, int next) {
   enum { BYTES = 32 << 10 };
   if (next >= t->rows.count) return;
-  const fovea_problem *problem = &context->plan->problem;
-  const fovea_key_list list = list_of(&context->visibility, &t->visible, next);
-  const fovea_row_run keys = fovea_key_run(context, 0);
-  const int64_t bytes = fovea_bytes(problem->k_type, problem->qk_dim);
+  const fovea_key_list list = list_of(by, &t->visible, next);
+  const fovea_row_run keys = fovea_rows_at(source, 0);
+  const int64_t bytes = fovea_bytes(keys.type, source->dim);
   for (int64_t i = 0; i < list.count && i * bytes < BYTES; i++)
     fetch_row(keys.row + list.keys[i] * keys.step, bytes);
 }
 
 /* The problem's own terms, which do not depend on positions. */
-static void adjust_keys(const fovea_task_context *context, const gathered_keys *taken, int rows) {
+static void adjust_keys(const fovea_plan *plan, float *scores, int count, int rows) {
   static const int32_t from[FOVEA_DECODE_ROWS_LIMIT];
   int32_t to[FOVEA_DECODE_ROWS_LIMIT];
-  const int lanes = context->kernels->lanes;
-  for (int i = 0; i < rows; i++) to[i] = taken->count;
+  const int lanes = plan->kernels->lanes;
+  for (int i = 0; i < rows; i++) to[i] = count;
   const fovea_decode_adjust_args args = {
-      .scores = context->decode->memory.scores,
+      .scores = scores,
       .row_count = rows,
-      .key_end = (taken->count + lanes - 1) / lanes * lanes,
-      .terms = &context->plan->terms,
+      .key_end = (count + lanes - 1) / lanes * lanes,
+      .terms = &plan->terms,
       .seen_from = from,
       .seen_to = to,
   };
-  context->kernels->decode_adjust(&args);
+  plan->kernels->decode_adjust(&args);
 }
 
 /* Scores of rows that share a list. */
-static void score_keys(const fovea_task_context *context, const gathered_keys *taken, int rows) {
-  const fovea_problem *problem = &context->plan->problem;
+static void score_keys(const fovea_plan *plan, const fovea_decode_memory *memory, const gathered_keys *taken,
+                       int rows) {
+  const fovea_problem *problem = &plan->problem;
   fovea_decode_score_args args = {
-      .queries = context->decode->memory.queries,
+      .queries = memory->queries,
       .query_stride = fovea_decode_stride(problem->qk_dim),
       .row_count = rows,
       .keys = taken->keys,
@@ -118,74 +118,56 @@ static void score_keys(const fovea_task_context *context, const gathered_keys *t
       .type = problem->k_type,
       .dim = problem->qk_dim,
       .key_count = taken->count,
-      .c = context->plan->terms.c,
-      .scores = context->decode->memory.scores,
+      .c = plan->terms.c,
+      .scores = memory->scores,
   };
-  context->kernels->decode_score(&args);
-  if (context->plan->terms.adjusted) adjust_keys(context, taken, rows);
-}
-
-static void widen_queries(const fovea_task_context *context, const fovea_tile *t, int first, int rows) {
-  const fovea_problem *problem = &context->plan->problem;
-  const int64_t stride = fovea_decode_stride(problem->qk_dim);
-  for (int i = 0; i < rows; i++) {
-    fovea_widen_args args = {
-        .rows = t->queries[first + i],
-        .type = problem->q_type,
-        .row_count = 1,
-        .dim = problem->qk_dim,
-        .to = context->decode->memory.queries + i * stride,
-        .to_stride = stride,
-    };
-    context->kernels->widen(&args);
-  }
+  plan->kernels->decode_score(&args);
+  if (plan->terms.adjusted) adjust_keys(plan, memory->scores, taken->count, rows);
 }
 
 /* Takes rows that share a list through it. */
 static void gather_list(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
                         fovea_gather_stack *stacks) {
+  const fovea_plan *plan = context->plan;
+  const fovea_decode_memory *memory = &context->decode->memory;
   gathered_keys taken;
   fovea_key_list list = list_of(&context->visibility, &t->visible, first);
-  fovea_gather_args args = {.keys = taken.positions,
-                            .values = taken.values,
-                            .type = context->plan->problem.v_type,
-                            .dim = context->plan->problem.v_dim};
+  fovea_gather_args args = {
+      .keys = taken.positions, .values = taken.values, .type = plan->problem.v_type, .dim = plan->problem.v_dim};
   for (int loaded = 0; take_keys(&list, &taken); loaded = 1) {
-    if (!loaded) widen_queries(context, t, first, rows);
-    find_rows(context, &taken);
-    if (list.count == 0) fetch_next(context, t, first + rows);
-    score_keys(context, &taken, rows);
+    if (!loaded) fovea_widen_each(plan, t->queries + first, rows, memory->queries);
+    find_rows(&context->keys, &context->values, &taken);
+    if (list.count == 0) fetch_next(&context->keys, &context->visibility, t, first + rows);
+    score_keys(plan, memory, &taken, rows);
     args.key_count = taken.count;
     for (int i = 0; i < rows; i++) {
-      args.scores = context->decode->memory.scores + i * FOVEA_BLOCK_KEYS;
+      args.scores = memory->scores + i * FOVEA_BLOCK_KEYS;
       args.stack = &stacks[i];
-      context->kernels->gather(&args);
+      plan->kernels->gather(&args);
     }
   }
   args.key_count = 0;
   args.last = 1;
   for (int i = 0; i < rows; i++) {
     args.stack = &stacks[i];
-    if (stacks[i].depth > 1) context->kernels->gather(&args);
+    if (stacks[i].depth > 1) plan->kernels->gather(&args);
   }
 }
 
 /* How many rows from `first` on share its list: the heads of a group, if the pattern is the same for them. */
-static int rows_of_list(const fovea_task_context *context, const fovea_tile *t, int first, int end) {
-  const int most = (int)fovea_least(end - first, (int64_t)context->plan->layout.decode_rows);
+static int rows_of_list(const fovea_visibility *by, const fovea_tile *t, int first, int end, uint64_t room) {
+  const int most = (int)fovea_least(end - first, (int64_t)room);
   int rows = 1;
   while (rows < most && t->places[first + rows].row == t->places[first].row &&
-         fovea_pattern_head(&context->visibility, t->places[first + rows].head) ==
-             fovea_pattern_head(&context->visibility, t->places[first].head))
+         fovea_pattern_head(by, t->places[first + rows].head) == fovea_pattern_head(by, t->places[first].head))
     rows++;
   return rows;
 }
 
 /* Empty stacks, whose outputs lie in scratch. */
-static void begin_stacks(const fovea_task_context *context, fovea_gather_stack *stacks) {
-  const fovea_plan *plan = context->plan;
+static void begin_stacks(const fovea_plan *plan, float *outputs, fovea_gather_stack *stacks) {
   const int64_t stride = fovea_decode_stride(plan->problem.v_dim);
-  float *next = context->memory.gather;
+  float *next = outputs;
   for (int i = 0; i < FOVEA_GATHER_ROWS; i++) {
     stacks[i].depth = 0;
     for (int state = 0; state <= plan->states; state++, next += stride) stacks[i].outputs[state] = next;
@@ -207,13 +189,14 @@ static void end_stacks(const fovea_task_context *context, fovea_tile *t, int fir
   fovea_write_rows(context, t, first, rows, &state, stride);
 }
 
-void fovea_gather_tile(const fovea_task_context *context, fovea_tile *t) {
+static void gather_tile(const fovea_task_context *context, fovea_tile *t) {
+  const uint64_t room = context->plan->layout.decode_rows;
   fovea_gather_stack stacks[FOVEA_GATHER_ROWS];
   for (int first = 0, rows; first < t->rows.count; first += rows) {
     rows = (int)fovea_least(FOVEA_GATHER_ROWS, t->rows.count - first);
-    begin_stacks(context, stacks);
+    begin_stacks(context->plan, context->memory.gather, stacks);
     for (int i = 0, alike; i < rows; i += alike) {
-      alike = rows_of_list(context, t, first + i, first + rows);
+      alike = rows_of_list(&context->visibility, t, first + i, first + rows, room);
       gather_list(context, t, first + i, alike, &stacks[i]);
     }
     end_stacks(context, t, first, rows, stacks);
@@ -231,3 +214,6 @@ void fovea_count_gathered(const fovea_visibility *by, const fovea_visible_tile *
     }
   }
 }
+
+/* Scores and queries lie as in decoding. */
+const fovea_engine fovea_gathered_engine = {.keys_in_lanes = 1, .compute_tile = gather_tile};

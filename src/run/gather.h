@@ -1,11 +1,11 @@
-/* Rows that see few keys here and there, as those of a graph do: each goes through the keys of its own list. */
+/* The engine of rows that see few keys here and there, as those of a graph do: each goes through the keys of its
+ * own list. */
 #ifndef FOVEA_SRC_RUN_GATHER_H
 #define FOVEA_SRC_RUN_GATHER_H
 
-#include "task.h"
+#include "engine.h"
 
-/* Computes the rows of a tile, and writes their results. */
-void fovea_gather_tile(const fovea_task_context *context, fovea_tile *t);
+extern const fovea_engine fovea_gathered_engine;
 
 /* Adds the pairs of a tile. */
 void fovea_count_gathered(const fovea_visibility *by, const fovea_visible_tile *tile, fovea_counts *counts);

@@ -2,13 +2,9 @@
 
 #include "../pattern/node.h"
 
-static const fovea_sequence *sequence_of(const fovea_task_context *context) {
-  return &context->tensors->sequences[context->task->entry->batch];
-}
-
-int64_t fovea_skip_holes(const fovea_task_context *context, const fovea_visible_tile *visible, int64_t block) {
+int64_t fovea_skip_holes(const fovea_sequence *sequence, const fovea_visible_tile *visible, int64_t block) {
   while (block != FOVEA_NO_BLOCK) {
-    const int64_t held = fovea_next_held(sequence_of(context), fovea_most(block, visible->any.begin));
+    const int64_t held = fovea_next_held(sequence, fovea_most(block, visible->any.begin));
     if (held >= visible->any.end) return FOVEA_NO_BLOCK;
     if (held < block + FOVEA_BLOCK_KEYS) return block;
     block = fovea_next_block(visible, held / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS);
@@ -22,8 +18,7 @@ static void add_bits(fovea_row_words *words, int64_t begin, int64_t end) {
     words->of[i] |= fovea_bits_between(begin - i * FOVEA_WORD_KEYS, end - i * FOVEA_WORD_KEYS);
 }
 
-int fovea_holds_block(const fovea_task_context *context, fovea_interval keys, int64_t base, fovea_row_words *held) {
-  const fovea_sequence *sequence = sequence_of(context);
+int fovea_holds_block(const fovea_sequence *sequence, fovea_interval keys, int64_t base, fovea_row_words *held) {
   const fovea_segment *segment = fovea_find_segment(sequence, base);
   const fovea_segment *const last = fovea_segment_at(sequence, sequence->count);
   fovea_row_words wanted = {{0, 0}};

@@ -14,11 +14,12 @@ static int is_nan(float number) {
   return (bits & 0x7fffffffu) > 0x7f800000u;
 }
 
-void fovea_keep_maxima(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
-  float *maxima = fovea_row_numbers_of(context->plan, context->shared).maxima;
+void fovea_keep_maxima(const fovea_plan *plan, const fovea_entry *entry, const fovea_tile *t,
+                       const fovea_tile_state *state, float *shared) {
+  float *maxima = fovea_row_numbers_of(plan, shared).maxima;
   if (!maxima) return;
   for (int i = 0; i < t->rows.count; i++) {
-    const int64_t first = fovea_row_number(context->plan, context->task->entry, t->places[i].head);
+    const int64_t first = fovea_row_number(plan, entry, t->places[i].head);
     maxima[first + t->places[i].row] = is_nan(state->row_sum[i]) ? state->row_sum[i] : state->row_max[i];
   }
 }

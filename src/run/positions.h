@@ -19,24 +19,27 @@ typedef struct fovea_position_block {
   const void *hidden_rows[FOVEA_ROW_TILE_LIMIT];
 } fovea_position_block;
 
-/* Evaluates the terms for the block's keys `keys`, counted from its first. */
-void fovea_read_positions(const fovea_task_context *context, const fovea_tile *t, fovea_interval keys,
+/* Evaluates the terms for the keys `keys` of the block at `base`, counted from its first. */
+void fovea_read_positions(const fovea_row_terms *terms, const fovea_tile *t, int64_t base, fovea_interval keys,
                           fovea_position_block *block);
 
 /* Sets the rows' scales, for scores of these terms. */
-void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, const fovea_score_terms *terms,
+void fovea_read_scales(const fovea_row_terms *tables, const fovea_tile *t, const fovea_score_terms *terms,
                        fovea_position_block *block);
 
 /* Whether a term adds -Inf to a score, so that the row does not see the key. */
-int fovea_positions_hide(const fovea_tile *t, const fovea_position_block *block, int row, int key);
+int fovea_positions_hide(const fovea_score_layout *layout, const fovea_position_block *block, int row, int key);
+
+/* Whether a row of the tile sees a key of the block by all that hides keys. */
+int fovea_row_sees_with(const fovea_tile *t, const fovea_visible_block *visible, const fovea_position_block *block,
+                        int row, int key);
 
 /* Hides keys again: a term that follows the one that hides a key, or the mask, may have made NaN of its -Inf. The
  * maxima need nothing: they pass over NaN. */
-void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
-                      const fovea_position_block *block);
+void fovea_hide_again(const fovea_tile *t, const fovea_visible_block *visible, const fovea_position_block *block);
 
 /* Sets `hidden`: -Inf where a term or the mask hides a key from a row, else 0. */
-void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t,
-                             const fovea_visible_block *visible, fovea_position_block *block);
+void fovea_hide_by_positions(const fovea_row_terms *terms, const fovea_tile *t, const fovea_visible_block *visible,
+                             fovea_position_block *block);
 
 #endif

@@ -2,9 +2,8 @@
 
 #include "../feature/normaliser.h"
 #include "../state/row_states.h"
-#include "block.h"
-#include "columns.h"
 #include "max_logits.h"
+#include "row_weights.h"
 #include "scores.h"
 #include "top_k.h"
 
@@ -13,15 +12,15 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
+  const fovea_entry *entry = context->task->entry;
   float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], *entropy[FOVEA_ROW_TILE_LIMIT],
       sinks[FOVEA_ROW_TILE_LIMIT] = {0};
   float divisors[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < rows; i++) {
     fovea_row_place place = t->places[first + i];
-    if (tensors->entropy) entropy[i] = tensors->entropy + fovea_place_offset(context, problem->lse_strides, place);
-    if (tensors->lse) {
-      lse[i] = tensors->lse + fovea_place_offset(context, problem->lse_strides, place);
-    }
+    const int64_t at = fovea_place_offset(problem, entry, problem->lse_strides, place);
+    if (tensors->entropy) entropy[i] = tensors->entropy + at;
+    if (tensors->lse) lse[i] = tensors->lse + at;
     if (problem->sink == FOVEA_SINK_PER_HEAD) {
       sinks[i] = fovea_sink_of_head(tensors, place.head);
     }
@@ -39,31 +38,33 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
   };
   if (problem->normaliser) {
     /* Rows of which keys are counted are not gathered. */
-    fovea_find_divisors(problem, state->row_sum, fovea_seen_counts(context->plan, t), rows, divisors);
+    fovea_find_divisors(problem, state->row_sum, fovea_seen_counts(context->plan, &t->memory), rows, divisors);
     fovea_clear_undivided(context->kernels, state, row_stride, problem->v_dim, rows, divisors);
     args.divisors = divisors;
     args.weighting = &plan->weighting;
   }
-  fovea_keep_maxima(context, t, state);
-  fovea_write_top_k(context, t);
+  fovea_keep_maxima(plan, entry, t, state, context->shared);
+  fovea_write_top_k(plan, entry, t, tensors,
+                    (uint64_t *)(void *)fovea_block_array(plan, &context->memory, FOVEA_SCRATCH_TOP_K));
   if (t->scored) {
-    args.score_count = fovea_kept_scores(context, t, scores);
-    if (fovea_keeps_weights(context)) args.scores = scores;
+    args.score_count = fovea_kept_scores(fovea_score_rows_of(context), t, scores);
+    if (fovea_keeps_weights(plan)) args.scores = scores;
   }
   float references[FOVEA_ROW_TILE_LIMIT], inverses[FOVEA_ROW_TILE_LIMIT];
   if (problem->column_sums) args.references = references, args.inverses = inverses;
   context->kernels->store(&args);
-  if (problem->column_sums) fovea_keep_row_weights(context, t, references, inverses);
+  if (problem->column_sums) fovea_keep_row_weights(plan, entry, t, context->shared, references, inverses);
 }
 
 /* Writes the state of the task's node. */
 static void store_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
   const fovea_plan *plan = context->plan;
   const fovea_state *to = context->tensors->state;
+  const fovea_entry *entry = context->task->entry;
   int64_t dim = plan->problem.v_dim, node = context->task->part * fovea_row_state_numbers(dim);
   float *rows[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < t->rows.count; i++) {
-    rows[i] = to->numbers + fovea_place_offset(context, to->strides, t->places[i]) + node;
+    rows[i] = to->numbers + fovea_place_offset(&plan->problem, entry, to->strides, t->places[i]) + node;
   }
   fovea_write_outputs(context->kernels, state, dim, t->rows.count, rows);
   for (int i = 0; i < t->rows.count; i++) rows[i] += dim;
@@ -73,17 +74,11 @@ static void store_state(const fovea_task_context *context, const fovea_tile *t, 
 void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
   if (!state) {
     state = fovea_span_current(&t->memory.tree);
-    fovea_clear_state(context, state);
+    fovea_clear_state(state, context->kernels->row_tile, context->plan->problem.v_dim);
   }
   if (context->plan->problem.to_state) {
     store_state(context, t, state);
   } else {
     fovea_write_rows(context, t, 0, t->rows.count, state, 0);
   }
-}
-
-void fovea_write_decoded(const fovea_task_context *context, fovea_tile *t) {
-  fovea_decode_state *decode = context->decode;
-  const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output, decode->row_spread};
-  fovea_write_rows(context, t, 0, t->rows.count, &state, fovea_decode_stride(context->plan->problem.v_dim));
 }

@@ -2,14 +2,10 @@
 #ifndef FOVEA_SRC_RUN_RESULTS_H
 #define FOVEA_SRC_RUN_RESULTS_H
 
-#include "task.h"
+#include "engine.h"
 
 /* `state` NULL: no row of the tile has seen a key. */
 void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state);
-
-/* Writes rows of O and LSE of a tile that is decoded, from the only span that it has seen. The state need not
- * become a tile's, which takes two transposes. */
-void fovea_write_decoded(const fovea_task_context *context, fovea_tile *t);
 
 /* Writes rows first to first + rows - 1 of the tile, whose outputs lie row_stride floats apart; 0: as in a tile.
  * Other outputs than O and LSE want all rows of the tile. */

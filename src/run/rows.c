@@ -6,12 +6,11 @@
 
 /* Rows are looked for in ascending order, so most lie in the segment that was found last, or in the next one. Keys
  * and values are looked for in turn, each with a segment of its own. Returns 0 if the position is in a hole. */
-static inline int find_segment(const fovea_task_context *context, int values, int64_t position) {
-  fovea_found_segment *found = &context->source.found[values];
+static inline int find_segment(const fovea_row_source *source, int64_t position) {
+  fovea_found_segment *found = source->found;
   if (fovea_segment_holds(found->segment, position)) return 1;
-  const fovea_problem *problem = &context->plan->problem;
-  return fovea_find_head(&context->source.sequence, position, values, values ? problem->v_dim : problem->qk_dim,
-                         context->tensors->layer, context->task->kv_head, found);
+  return fovea_find_head(source->sequence, position, source->values, source->dim, source->layer, source->head,
+                         found);
 }
 
 /* Bytes from one row of a segment to the next. The stride of a single row may be any number. */
@@ -29,16 +28,27 @@ static fovea_row_run coded_run(const fovea_found_segment *found, int64_t positio
   return run;
 }
 
+/* A run of one panel of keys. */
+static fovea_row_run panel_run(const fovea_found_segment *found, int64_t position) {
+  const fovea_segment *segment = found->segment;
+  const int64_t row = position - segment->first, panel = row / FOVEA_PANEL_ROWS;
+  const int64_t step = fovea_panel_step(segment->k_type);
+  return (fovea_row_run){.row = found->rows + fovea_bytes(segment->k_type, panel * segment->k_row) +
+                                row % FOVEA_PANEL_ROWS * step,
+                         .step = step,
+                         .end = segment->first + fovea_least((panel + 1) * FOVEA_PANEL_ROWS, segment->rows),
+                         .type = segment->k_type,
+                         .panels = 1};
+}
+
 /* A run of keys that do not exist. No row sees them, so what is read in their place reaches no result: the row
  * before the hole, or the one after it, as the task meets them. Of panels the places of the keys are kept. */
-__attribute__((noinline, cold)) static fovea_row_run hole_run(const fovea_task_context *context,
-                                                              fovea_find_run *find, int64_t position) {
-  const fovea_sequence *sequence = &context->source.sequence;
-  const fovea_segment *segment = fovea_find_segment(sequence, position);
-  const int64_t before = segment->first + segment->rows - 1, after = fovea_next_held(sequence, position);
-  const int use_before = before < position && (before >= context->walk.keys_begin || after == INT64_MAX);
+__attribute__((noinline, cold)) static fovea_row_run hole_run(const fovea_row_source *source, int64_t position) {
+  const fovea_segment *segment = fovea_find_segment(source->sequence, position);
+  const int64_t before = segment->first + segment->rows - 1, after = fovea_next_held(source->sequence, position);
+  const int use_before = before < position && (before >= source->met_from || after == INT64_MAX);
   const int64_t held = use_before ? before : after;
-  fovea_row_run run = find(context, held);
+  fovea_row_run run = fovea_rows_at(source, held);
   run.end = after;
   run.coded.scale_step = 0;
   if (run.panels) {
@@ -55,59 +65,27 @@ __attribute__((noinline, cold)) static fovea_row_run hole_run(const fovea_task_c
   return run;
 }
 
-fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {
-  const fovea_problem *problem = &context->plan->problem;
-  if (!context->source.sequence.segments) {
-    int64_t stride = problem->k_strides.row;
-    return (fovea_row_run){fovea_element(context->source.keys, problem->k_type, position * stride),
-                           fovea_bytes(problem->k_type, stride),
+fovea_row_run fovea_rows_at(const fovea_row_source *source, int64_t position) {
+  if (!source->sequence) {
+    return (fovea_row_run){fovea_element(source->first, source->type, position * source->stride),
+                           fovea_bytes(source->type, source->stride),
                            INT64_MAX,
-                           problem->k_type,
+                           source->type,
                            0,
                            NULL,
                            {0}};
   }
-  if (!find_segment(context, 0, position)) return hole_run(context, fovea_key_run, position);
-  const fovea_found_segment *found = &context->source.found[0];
+  if (!find_segment(source, position)) return hole_run(source, position);
+  const fovea_found_segment *found = source->found;
   const fovea_segment *segment = found->segment;
   if (found->format) return coded_run(found, position);
-  int64_t row = position - segment->first;
-  fovea_row_run run = {.end = segment->first + segment->rows, .type = segment->k_type};
-  if (segment->k_layout == FOVEA_KEYS_IN_PANELS) {
-    int64_t panel = row / FOVEA_PANEL_ROWS;
-    run.panels = 1;
-    run.step = fovea_panel_step(run.type);
-    run.row = found->rows + fovea_bytes(run.type, panel * segment->k_row) + row % FOVEA_PANEL_ROWS * run.step;
-    int64_t panel_end = segment->first + (panel + 1) * FOVEA_PANEL_ROWS;
-    if (panel_end < run.end) run.end = panel_end;
-    return run;
-  }
-  run.step = step_of(segment, segment->k_row, run.type);
-  run.row = found->rows + row * run.step;
-  return run;
-}
-
-fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t position) {
-  const fovea_problem *problem = &context->plan->problem;
-  if (!context->source.sequence.segments) {
-    int64_t stride = problem->v_strides.row;
-    return (fovea_row_run){fovea_element(context->source.values, problem->v_type, position * stride),
-                           fovea_bytes(problem->v_type, stride),
-                           INT64_MAX,
-                           problem->v_type,
-                           0,
-                           NULL,
-                           {0}};
-  }
-  if (!find_segment(context, 1, position)) return hole_run(context, fovea_value_run, position);
-  const fovea_found_segment *found = &context->source.found[1];
-  const fovea_segment *segment = found->segment;
-  if (found->format) return coded_run(found, position);
-  int64_t step = step_of(segment, segment->v_row, segment->v_type);
+  if (!source->values && segment->k_layout == FOVEA_KEYS_IN_PANELS) return panel_run(found, position);
+  const fovea_type type = source->values ? segment->v_type : segment->k_type;
+  const int64_t step = step_of(segment, source->values ? segment->v_row : segment->k_row, type);
   return (fovea_row_run){.row = found->rows + (position - segment->first) * step,
                          .step = step,
                          .end = segment->first + segment->rows,
-                         .type = segment->v_type};
+                         .type = type};
 }
 
 /* Bytes from a scale to its zero, which may lie in other memory. */
@@ -152,7 +130,7 @@ static void repeat(fovea_row_list *list, int key, int other) {
   if (list->coded) list->scales[key] = list->scales[other];
 }
 
-/* Lists rows of segments that are alike for keys `key` to `end` - 1: rows begin `head` bytes behind the pointer at
+/* Lists rows of segments that are alike for keys `key` to `end` - 1: rows begin `head` bytes after the pointer at
  * `side` of a segment. Segments may have one row each: to find every one of them by itself would take longer than
  * to multiply its row. */
 static inline const fovea_segment *list_alike(const fovea_sequence *sequence, const fovea_segment *segment,
@@ -175,17 +153,17 @@ static inline const fovea_segment *list_alike(const fovea_sequence *sequence, co
 }
 
 /* Whether the rows of keys can be listed so: segment after segment, without holes. */
-static int lie_alike(const fovea_task_context *context, fovea_interval keys, int64_t base) {
+static int lie_alike(const fovea_row_source *source, fovea_interval keys, int64_t base) {
   fovea_row_words held;
-  if (!context->source.alike || keys.begin >= keys.end) return 0;
-  return !context->plan->problem.holes || fovea_holds_block(context, keys, base, &held);
+  if (!source->alike || keys.begin >= keys.end) return 0;
+  return !source->holes || fovea_holds_block(source->sequence, keys, base, &held);
 }
 
 /* The same for the keys or the values of a block. */
-static void list_pages(const fovea_task_context *context, int values, int begin, int end, fovea_row_list *list) {
-  const fovea_sequence *sequence = &context->source.sequence;
-  fovea_found_segment *found = &context->source.found[values];
-  find_segment(context, values, list->base + begin);
+static void list_pages(const fovea_row_source *source, int begin, int end, fovea_row_list *list) {
+  const int values = source->values;
+  fovea_found_segment *found = source->found;
+  find_segment(source, list->base + begin);
   const fovea_segment *first = found->segment;
   const size_t side = values ? offsetof(fovea_segment, v) : offsetof(fovea_segment, k);
   const int64_t row = list->base + begin - first->first;
@@ -193,23 +171,23 @@ static void list_pages(const fovea_task_context *context, int values, int begin,
   list->type = values ? first->v_type : first->k_type;
   list->panels = list->coded = 0;
   const int64_t stride = values ? first->v_row : first->k_row;
-  found->segment = list_alike(sequence, first, side, head, stride, row, list, begin, end);
+  found->segment = list_alike(source->sequence, first, side, head, stride, row, list, begin, end);
   found->rows = (const char *)(values ? found->segment->v : found->segment->k) + head;
 }
 
-void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
-                     fovea_interval keys, int whole, fovea_row_list *list) {
+void fovea_list_rows(const fovea_row_source *source, int64_t base, fovea_interval keys, int whole,
+                     fovea_row_list *list) {
   int begin = (int)(keys.begin - base), end = (int)(keys.end - base);
   int first = whole ? 0 : begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   int last = whole ? FOVEA_BLOCK_KEYS : (end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   list->base = base;
   list->uniform = 1;
-  const int alike = lie_alike(context, keys, base);
-  if (alike) list_pages(context, find == fovea_value_run, begin, end, list);
+  const int alike = lie_alike(source, keys, base);
+  if (alike) list_pages(source, begin, end, list);
   for (int key = begin; key < end && !alike;) {
-    fovea_row_run run = find(context, base + key);
+    fovea_row_run run = fovea_rows_at(source, base + key);
     int run_end = run.end - base < end ? (int)(run.end - base) : end;
-    if (key == begin ? !begin_list(&run, dim, list) : !continues(&run, list)) {
+    if (key == begin ? !begin_list(&run, source->dim, list) : !continues(&run, list)) {
       list->uniform = 0;
       return;
     }

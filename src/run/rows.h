@@ -1,8 +1,28 @@
-/* Finds the rows of K and V, in tensors or in segments: from a position on, runs of rows at equal distances. */
+/* Finds the rows of K or V, in a tensor or in segments: from a position on, runs of rows at equal distances. */
 #ifndef FOVEA_SRC_RUN_ROWS_H
 #define FOVEA_SRC_RUN_ROWS_H
 
-#include "task.h"
+#include "../../arch/kernels.h"
+#include "../base/interval.h"
+#include "../base/types.h"
+#include "../cache/sequences.h"
+
+/* Where the keys, or the values, of one entry and kv head lie. */
+typedef struct fovea_row_source {
+  const fovea_kernels *kernels; /* that copy rows */
+  int64_t dim;
+  const float *centre; /* what the rows lose before they get codes of int8, vectors.h; NULL: nothing */
+  const void *first;   /* of a tensor: position 0, and: */
+  int64_t stride;      /* elements from row to row */
+  fovea_type type;
+  const fovea_sequence *sequence; /* of the entry, instead of a tensor; NULL: none, and the rest is not set */
+  int values;                     /* 1: they are values */
+  int holes;                      /* the sequence may have some */
+  int64_t met_from;               /* the first key that the task meets */
+  int alike;                      /* all segments are alike and have plain rows */
+  int64_t layer, head;
+  fovea_found_segment *found; /* the segment that was found last */
+} fovea_row_source;
 
 /* Rows from some position on, at equal distances. */
 typedef struct fovea_row_run {
@@ -15,15 +35,29 @@ typedef struct fovea_row_run {
   fovea_coded_rows coded;
 } fovea_row_run;
 
-fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position);
-fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t position);
+fovea_row_run fovea_rows_at(const fovea_row_source *source, int64_t position);
 
-typedef fovea_row_run fovea_find_run(const fovea_task_context *context, int64_t position);
+/* The rows of one block, one pointer for each key. Keys that the task does not meet have the pointer of the nearest
+ * key that it meets, or, in panels, a pointer in that key's panel. */
+typedef struct fovea_row_list {
+  int64_t base; /* position of the block's first key; -1: nothing is set */
+  int uniform;  /* 0: rows differ in type, layout or format, and nothing below is set */
+  fovea_type type;
+  int panels;
+  int64_t panel_step; /* bytes from a key of a panel to the next */
+  const void *rows[FOVEA_BLOCK_KEYS];
+  /* Rows of a format that decoding knows: `rows` are their codes. */
+  int coded, has_zeros;
+  int64_t zeros_at;   /* bytes from a scale to its zero */
+  int64_t scale_step; /* as in fovea_coded_keys */
+  fovea_codes codes;
+  const void **scales;
+} fovea_row_list;
 
-/* Lists the rows, of `dim` elements, of the positions `keys`, which are in the block at `base`. If `whole`, all
- * pointers of the block are set, as a list to prefetch needs them; if not, those of the groups of FOVEA_PANEL_ROWS
- * keys that `keys` are in. */
-void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
-                     fovea_interval keys, int whole, fovea_row_list *list);
+/* Lists the rows of the positions `keys`, which are in the block at `base`. If `whole`, all pointers of the block
+ * are set, as a list to prefetch needs them; if not, those of the groups of FOVEA_PANEL_ROWS keys that `keys` are
+ * in. */
+void fovea_list_rows(const fovea_row_source *source, int64_t base, fovea_interval keys, int whole,
+                     fovea_row_list *list);
 
 #endif

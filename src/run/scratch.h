@@ -45,10 +45,25 @@ typedef struct fovea_decode_memory {
   fovea_code_list *key_codes, *value_codes; /* in int8: of the current block */
 } fovea_decode_memory;
 
-fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);
+/* The arrays that a feature has in scratch, FOVEA_SCRATCH_<NAME>: one that the tiles of a task use in turn, and one
+ * of a tile. */
+static inline float *fovea_block_array(const fovea_plan *plan, const fovea_block_memory *memory, int place) {
+  return memory->own + plan->own_scratch.in_block[place];
+}
+static inline float *fovea_tile_array(const fovea_plan *plan, const fovea_tile_memory *memory, int place) {
+  return memory->own + plan->own_scratch.in_tile[place];
+}
+
+/* The keys that each row of a tile has seen so far, if the divisor counts them. */
+static inline int64_t *fovea_seen_counts(const fovea_plan *plan, const fovea_tile_memory *memory) {
+  return (int64_t *)(void *)fovea_tile_array(plan, memory, FOVEA_SCRATCH_NORMALISER);
+}
+
+void fovea_scratch_block(const fovea_plan *plan, void *worker_scratch, fovea_block_memory *memory);
 /* The arrays of a tile of a task, 0 to block_tiles - 1. */
 void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, fovea_tile_memory *memory);
-/* The arrays of a tile that is decoded. */
+/* The scores of a tile that is decoded, and all its arrays. */
+float *fovea_scratch_decode_scores(const fovea_plan *plan, void *worker_scratch);
 fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_scratch);
 
 #endif

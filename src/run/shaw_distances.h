@@ -18,8 +18,8 @@ static inline fovea_row_place fovea_lane_place(const fovea_tile *t, int lane) {
 }
 
 /* The position of its own key. */
-static inline int64_t fovea_own_of(const fovea_task_context *context, const fovea_tile *t, int lane) {
-  return fovea_lane_place(t, lane).row + context->task->entry->offset;
+static inline int64_t fovea_own_of(const fovea_row_terms *terms, const fovea_tile *t, int lane) {
+  return fovea_lane_place(t, lane).row + terms->by->entry->offset;
 }
 
 /* Distances `first` to `last`, from -shaw_distance to shaw_distance. */
@@ -28,9 +28,9 @@ typedef struct fovea_distances {
 } fovea_distances;
 
 /* Those of keys at the positions `keys` from rows whose own keys are at first_own to last_own. */
-static inline fovea_distances fovea_distances_of(const fovea_task_context *context, fovea_interval keys,
+static inline fovea_distances fovea_distances_of(const fovea_problem *problem, fovea_interval keys,
                                                  int64_t first_own, int64_t last_own) {
-  const int64_t k = context->plan->problem.shaw_distance;
+  const int64_t k = problem->shaw_distance;
   return (fovea_distances){fovea_clip(keys.begin - last_own, -k, k), fovea_clip(keys.end - 1 - first_own, -k, k)};
 }
 
@@ -38,19 +38,17 @@ static inline fovea_distances fovea_distances_of(const fovea_task_context *conte
 static inline int64_t fovea_shaw_tables(const fovea_plan *plan) {
   return plan->problem.shaw_heads == 1 ? 1 : plan->group;
 }
-static inline int64_t fovea_shaw_head(const fovea_task_context *context, int64_t table) {
-  return context->task->kv_head * context->plan->group + table;
+static inline int64_t fovea_shaw_head(const fovea_row_terms *terms, int64_t table) {
+  return terms->by->kv_head * terms->by->group + table;
 }
 
-static inline int fovea_has_shaw_table(const fovea_task_context *context, const fovea_tile *t, int lane,
-                                       int64_t table) {
-  return fovea_shaw_tables(context->plan) == 1 || fovea_lane_place(t, lane).head == fovea_shaw_head(context, table);
+static inline int fovea_has_shaw_table(const fovea_row_terms *terms, const fovea_tile *t, int lane, int64_t table) {
+  return fovea_shaw_tables(terms->plan) == 1 || fovea_lane_place(t, lane).head == fovea_shaw_head(terms, table);
 }
 
 /* The vector of a distance in the table of a query head. */
-static inline const float *fovea_shaw_vector(const fovea_task_context *context, const float *table, int64_t dim,
+static inline const float *fovea_shaw_vector(const fovea_problem *problem, const float *table, int64_t dim,
                                              int64_t head, int64_t distance) {
-  const fovea_problem *problem = &context->plan->problem;
   const int64_t first = problem->shaw_heads == 1 ? 0 : head * fovea_shaw_vectors(problem);
   return table + (first + problem->shaw_distance + distance) * dim;
 }
@@ -64,13 +62,12 @@ enum {
 };
 
 /* What keys add to the products of a tile's rows, by distances, shaw_keys.h. */
-static inline float *fovea_shaw_products(const fovea_task_context *context, const fovea_tile *t) {
-  return fovea_tile_array(context->plan, t, FOVEA_SCRATCH_SHAW);
+static inline float *fovea_shaw_products(const fovea_row_terms *terms, const fovea_tile *t) {
+  return fovea_tile_array(terms->plan, &t->memory, FOVEA_SCRATCH_SHAW);
 }
 
-static inline float *fovea_shaw_array(const fovea_task_context *context, int array) {
-  return fovea_block_array(context, FOVEA_SCRATCH_SHAW) +
-         (uint64_t)array * fovea_shaw_floats((uint64_t)context->kernels->row_tile);
+static inline float *fovea_shaw_array(const fovea_row_terms *terms, int array) {
+  return terms->shaw_room + (uint64_t)array * fovea_shaw_floats((uint64_t)terms->plan->kernels->row_tile);
 }
 
 #endif

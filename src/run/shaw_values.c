@@ -2,24 +2,30 @@
 
 #include "shaw_distances.h"
 
-/* Whether a row sees a key of the block, counted from its first. */
-static int sees(const fovea_tile *t, const fovea_visible_block *visible, const fovea_position_block *positions,
-                int row, int key) {
-  if (!fovea_row_sees(visible, row, key)) return 0;
-  return !positions->hides || !fovea_positions_hide(t, positions, row, key);
-}
-
 /* Whether a row sees a key of the block at this distance. */
-static int sees_distance(const fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
-                         const fovea_position_block *positions, int row, int64_t distance) {
-  const int64_t k = context->plan->problem.shaw_distance;
-  const int64_t key = fovea_own_of(context, t, row) + distance - context->walk.block;
+static int sees_distance(const fovea_shaw_block *block, int row, int64_t distance) {
+  const int64_t k = block->terms->plan->problem.shaw_distance;
+  const int64_t key = fovea_own_of(block->terms, block->tile, row) + distance - block->visible->base;
   const int first = (int)(distance == -k ? 0 : fovea_clip(key, 0, FOVEA_BLOCK_KEYS)),
             end = (int)(distance == k ? FOVEA_BLOCK_KEYS : fovea_clip(key + 1, 0, FOVEA_BLOCK_KEYS));
   for (int j = first; j < end; j++) {
-    if (sees(t, visible, positions, row, j)) return 1;
+    if (fovea_row_sees_with(block->tile, block->visible, block->positions, row, j)) return 1;
   }
   return 0;
+}
+
+/* The distances of the block's keys `keys` from rows whose own keys are at first_own to last_own. */
+static fovea_distances distances_of(const fovea_shaw_block *block, fovea_interval keys, int64_t first_own,
+                                    int64_t last_own) {
+  const int64_t base = block->visible->base;
+  return fovea_distances_of(&block->terms->plan->problem, (fovea_interval){base + keys.begin, base + keys.end},
+                            first_own, last_own);
+}
+
+/* The vector of a distance for a query head. */
+static const float *vector_of(const fovea_row_terms *terms, int64_t head, int64_t distance) {
+  const fovea_problem *problem = &terms->plan->problem;
+  return fovea_shaw_vector(problem, terms->shaw_values, problem->v_dim, head, distance);
 }
 
 /* The vectors of some distances, of one table, and the sums of weights for them. */
@@ -31,103 +37,95 @@ typedef struct shaw_values {
 } shaw_values;
 
 /* -Inf where a row sees no key at a distance, or has another table. */
-static void hide_distances(const fovea_task_context *context, const fovea_tile *t,
-                           const fovea_visible_block *visible, const fovea_position_block *positions,
-                           const shaw_values *values, const void **rows) {
-  float *hidden = fovea_shaw_array(context, FOVEA_SHAW_HIDDEN);
-  for (int lane = 0; lane < t->visible.vectors * context->kernels->lanes; lane++, hidden += FOVEA_BLOCK_KEYS) {
+static void hide_distances(const fovea_shaw_block *block, const shaw_values *values, const void **rows) {
+  const fovea_tile *t = block->tile;
+  float *hidden = fovea_shaw_array(block->terms, FOVEA_SHAW_HIDDEN);
+  for (int lane = 0; lane < t->layout.rows; lane++, hidden += FOVEA_BLOCK_KEYS) {
     const int row = lane < t->rows.count ? lane : t->rows.count - 1;
     rows[lane] = hidden;
     for (int i = 0; i < values->count; i++) {
-      const int seen = fovea_has_shaw_table(context, t, row, values->table) &&
-                       sees_distance(context, t, visible, positions, row, values->first + i);
+      const int seen =
+          fovea_has_shaw_table(block->terms, t, row, values->table) && sees_distance(block, row, values->first + i);
       hidden[i] = seen ? 0 : -__builtin_inff();
     }
   }
 }
 
 /* Adds up to a block of distances. `flags`: whether they are the last. */
-static void add_values(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                       const fovea_visible_block *visible, const shaw_values *values, const fovea_mask_tile *hidden,
-                       int flags) {
-  const fovea_sliced_block *sliced = &visible->sliced;
-  const int64_t dim = context->plan->problem.v_dim;
-  for (int v = 0, run; v < t->visible.vectors; v += run) {
+static void add_values(const fovea_shaw_block *block, const fovea_value_args *common, const shaw_values *values,
+                       const fovea_mask_tile *hidden, int flags) {
+  const fovea_sliced_block *sliced = &block->visible->sliced;
+  const fovea_kernels *kernels = block->terms->plan->kernels;
+  const int vectors = block->tile->visible.vectors;
+  fovea_value_args args = *common;
+  args.weights = values->sums;
+  args.values = values->vectors;
+  args.value_stride = values->stride;
+  args.panel = NULL;
+  args.key_count = values->count;
+  args.flags = flags;
+  args.mask = hidden;
+  for (int v = 0, run; v < vectors; v += run) {
     run = 1;
     if (sliced->begin[v] == sliced->end[v]) continue;
-    while (v + run < t->visible.vectors && sliced->begin[v + run] != sliced->end[v + run]) run++;
-    const fovea_value_args args = {
-        .weights = values->sums,
-        .values = values->vectors,
-        .value_stride = values->stride,
-        .dim = dim,
-        .key_count = values->count,
-        .flags = flags,
-        .partial = context->memory.partial,
-        .output = state->output,
-        .old_part = context->memory.old_part,
-        .new_part = context->memory.new_part,
-        .vectors = {v, run},
-        .maxima = context->memory.maxima,
-        .block_sum = context->memory.block_sum,
-        .mask = hidden,
-    };
-    (hidden ? context->kernels->value_careful : context->kernels->value)(&args);
+    while (v + run < vectors && sliced->begin[v + run] != sliced->end[v + run]) run++;
+    args.vectors = (fovea_vector_range){v, run};
+    (hidden ? kernels->value_careful : kernels->value)(&args);
   }
 }
 
 /* Adds the vectors of one table, for distances in ascending order. */
-static void add_table(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                      const fovea_visible_block *visible, const fovea_position_block *positions, shaw_values all,
-                      int flags) {
-  const int64_t dim = context->plan->problem.v_dim, end = all.first + all.count;
-  const int careful = !context->kernels->all_finite(all.vectors, dim, all.count, dim);
+static void add_table(const fovea_shaw_block *block, const fovea_value_args *common, shaw_values all, int flags) {
+  const fovea_kernels *kernels = block->terms->plan->kernels;
+  const int64_t dim = common->dim, end = all.first + all.count;
+  const int careful = !kernels->all_finite(all.vectors, dim, all.count, dim);
   const void *rows[FOVEA_ROW_TILE_LIMIT];
   if (!careful) {
-    add_values(context, t, state, visible, &all, NULL, flags);
+    add_values(block, common, &all, NULL, flags);
     return;
   }
   while (all.first < end) {
     all.count = (int)fovea_least(end - all.first, FOVEA_BLOCK_KEYS);
     const fovea_mask_tile hidden = {rows, FOVEA_MASK_F32, 0, all.count};
-    hide_distances(context, t, visible, positions, &all, rows);
-    add_values(context, t, state, visible, &all, &hidden, all.first + all.count == end ? flags : 0);
-    all.sums += all.count * context->kernels->row_tile;
+    hide_distances(block, &all, rows);
+    add_values(block, common, &all, &hidden, all.first + all.count == end ? flags : 0);
+    all.sums += all.count * kernels->row_tile;
     all.vectors += all.count * dim;
     all.first += all.count;
   }
 }
 
 /* Sums the block's weights by distances, `count` of them. */
-static void sum_weights(const fovea_task_context *context, const fovea_tile *t, const fovea_sliced_block *sliced,
-                        int64_t first, int count) {
+static void sum_weights(const fovea_shaw_block *block, int64_t first, int count) {
+  const fovea_tile *t = block->tile;
+  const fovea_plan *plan = block->terms->plan;
   int32_t own[FOVEA_ROW_TILE_LIMIT];
-  for (int lane = 0; lane < t->visible.vectors * context->kernels->lanes; lane++) {
-    const int64_t key = fovea_own_of(context, t, lane) - context->walk.block;
+  for (int lane = 0; lane < t->layout.rows; lane++) {
+    const int64_t key = fovea_own_of(block->terms, t, lane) - block->visible->base;
     own[lane] = (int32_t)fovea_clip(key, -FOVEA_SHAW_FAR, FOVEA_SHAW_FAR);
   }
   const fovea_shaw_sums_args args = {
-      .weights = context->memory.scores,
+      .weights = t->layout.scores,
       .vectors = {0, t->visible.vectors},
-      .key_begin = sliced->begin,
-      .key_end = sliced->end,
+      .key_begin = block->visible->sliced.begin,
+      .key_end = block->visible->sliced.end,
       .own = own,
-      .distance = (int)context->plan->problem.shaw_distance,
+      .distance = (int)plan->problem.shaw_distance,
       .first = (int)first,
       .count = count,
-      .sums = fovea_shaw_array(context, FOVEA_SHAW_SUMS),
+      .sums = fovea_shaw_array(block->terms, FOVEA_SHAW_SUMS),
   };
-  context->kernels->shaw_sums(&args);
+  plan->kernels->shaw_sums(&args);
 }
 
 /* The sums of the rows that have a table, and zeros for the others. */
-static const float *sums_of_table(const fovea_task_context *context, const fovea_tile *t, int64_t table, int count,
+static const float *sums_of_table(const fovea_row_terms *terms, const fovea_tile *t, int64_t table, int count,
                                   float *to) {
-  const int64_t step = context->kernels->row_tile;
-  const float *sums = fovea_shaw_array(context, FOVEA_SHAW_SUMS);
-  if (fovea_shaw_tables(context->plan) == 1) return sums;
-  for (int lane = 0; lane < t->visible.vectors * context->kernels->lanes; lane++) {
-    const int kept = fovea_has_shaw_table(context, t, lane, table);
+  const int64_t step = t->layout.key_step;
+  const float *sums = fovea_shaw_array(terms, FOVEA_SHAW_SUMS);
+  if (fovea_shaw_tables(terms->plan) == 1) return sums;
+  for (int lane = 0; lane < t->layout.rows; lane++) {
+    const int kept = fovea_has_shaw_table(terms, t, lane, table);
     for (int i = 0; i < count; i++) to[i * step + lane] = kept ? sums[i * step + lane] : 0;
   }
   return to;
@@ -135,49 +133,44 @@ static const float *sums_of_table(const fovea_task_context *context, const fovea
 
 /* Adds the vectors of all tables at once, if there is a single distance: one vector each. Returns 0 if that cannot
  * be done. */
-static int add_tables(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                      const fovea_visible_block *visible, int64_t distance, int flags) {
-  const int64_t dim = context->plan->problem.v_dim, tables = fovea_shaw_tables(context->plan);
-  float *sums = fovea_shaw_array(context, FOVEA_SHAW_SUMS_OF_HEAD);
+static int add_tables(const fovea_shaw_block *block, const fovea_value_args *common, int64_t distance) {
+  const fovea_row_terms *terms = block->terms;
+  const fovea_kernels *kernels = terms->plan->kernels;
+  const int64_t dim = common->dim, tables = fovea_shaw_tables(terms->plan);
+  float *sums = fovea_shaw_array(terms, FOVEA_SHAW_SUMS_OF_HEAD);
   const shaw_values values = {
       .sums = sums,
-      .vectors =
-          fovea_shaw_vector(context, context->tensors->shaw_values, dim, fovea_shaw_head(context, 0), distance),
-      .stride = fovea_shaw_vectors(&context->plan->problem) * dim,
+      .vectors = vector_of(terms, fovea_shaw_head(terms, 0), distance),
+      .stride = fovea_shaw_vectors(&terms->plan->problem) * dim,
       .count = (int)tables,
   };
-  if (tables > FOVEA_BLOCK_KEYS ||
-      !context->kernels->all_finite(values.vectors, values.stride, values.count, dim)) {
-    return 0;
-  }
+  if (tables > FOVEA_BLOCK_KEYS || !kernels->all_finite(values.vectors, values.stride, values.count, dim)) return 0;
   for (int64_t table = 0; table < tables; table++)
-    sums_of_table(context, t, table, 1, sums + table * context->kernels->row_tile);
-  add_values(context, t, state, visible, &values, NULL, flags);
+    sums_of_table(terms, block->tile, table, 1, sums + table * kernels->row_tile);
+  add_values(block, common, &values, NULL, block->last);
   return 1;
 }
 
-void fovea_add_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                           const fovea_visible_block *visible, const fovea_position_block *positions, int first) {
-  const fovea_problem *problem = &context->plan->problem;
-  const int64_t base = context->walk.block, tables = fovea_shaw_tables(context->plan);
-  const fovea_interval keys = fovea_keys_of_slices(&visible->sliced, t->visible.vectors);
+void fovea_add_shaw_values(const fovea_shaw_block *block, const fovea_value_args *common) {
+  const fovea_row_terms *terms = block->terms;
+  const fovea_tile *t = block->tile;
+  const int64_t tables = fovea_shaw_tables(terms->plan);
+  const fovea_interval keys = fovea_keys_of_slices(&block->visible->sliced, t->visible.vectors);
   const fovea_distances met =
-      fovea_distances_of(context, (fovea_interval){base + keys.begin, base + keys.end}, fovea_own_of(context, t, 0),
-                         fovea_own_of(context, t, t->rows.count - 1));
-  const int count = (int)(met.last - met.first + 1), last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
-  sum_weights(context, t, &visible->sliced, met.first, count);
-  if (count == 1 && tables > 1 && add_tables(context, t, state, visible, met.first, last)) return;
+      distances_of(block, keys, fovea_own_of(terms, t, 0), fovea_own_of(terms, t, t->rows.count - 1));
+  const int count = (int)(met.last - met.first + 1);
+  sum_weights(block, met.first, count);
+  if (count == 1 && tables > 1 && add_tables(block, common, met.first)) return;
   for (int64_t table = 0; table < tables; table++) {
     const shaw_values values = {
-        .sums = sums_of_table(context, t, table, count, fovea_shaw_array(context, FOVEA_SHAW_SUMS_OF_HEAD)),
-        .vectors = fovea_shaw_vector(context, context->tensors->shaw_values, problem->v_dim,
-                                     fovea_shaw_head(context, table), met.first),
-        .stride = problem->v_dim,
+        .sums = sums_of_table(terms, t, table, count, fovea_shaw_array(terms, FOVEA_SHAW_SUMS_OF_HEAD)),
+        .vectors = vector_of(terms, fovea_shaw_head(terms, table), met.first),
+        .stride = common->dim,
         .first = met.first,
         .table = table,
         .count = count,
     };
-    add_table(context, t, state, visible, positions, values, table + 1 < tables ? 0 : last);
+    add_table(block, common, values, table + 1 < tables ? 0 : block->last);
   }
 }
 
@@ -198,13 +191,13 @@ static void sum_far(const float *weights, int row, int count, fovea_interval key
 }
 
 /* Sums the weights of rows `row` to `row` + `count` - 1, which have the same own key, by distances. */
-static void sum_decoded(const fovea_task_context *context, const fovea_tile *t, int row, int count,
-                        fovea_interval keys, fovea_distances met) {
-  const int64_t k = context->plan->problem.shaw_distance;
-  const float *weights = context->decode->memory.scores + row * FOVEA_BLOCK_KEYS;
-  float *sums = fovea_shaw_array(context, FOVEA_SHAW_SUMS);
-  const int64_t first =
-      context->walk.block - fovea_own_of(context, t, row); /* the distance of the block's first key */
+static void sum_decoded(const fovea_shaw_block *block, int row, int count, fovea_interval keys,
+                        fovea_distances met) {
+  const int64_t k = block->terms->plan->problem.shaw_distance;
+  const float *weights = block->tile->layout.scores + row * FOVEA_BLOCK_KEYS;
+  float *sums = fovea_shaw_array(block->terms, FOVEA_SHAW_SUMS);
+  /* The distance of the block's first key. */
+  const int64_t first = block->visible->base - fovea_own_of(block->terms, block->tile, row);
   if (met.first == met.last) {
     for (int r = 0; r < count; r += 4) sum_far(weights, r, count, keys, sums);
     return;
@@ -219,10 +212,8 @@ static void sum_decoded(const fovea_task_context *context, const fovea_tile *t, 
 
 /* Adds the vectors at whose distances a row sees a key: they may hold NaN or Inf. `args` are those of the rows that
  * have the same own key, of which the row is number `number`. */
-static void add_carefully(const fovea_task_context *context, const fovea_tile *t,
-                          const fovea_visible_block *visible, const fovea_position_block *positions, int row,
+static void add_carefully(const fovea_shaw_block *block, const fovea_decode_state *state, int row,
                           fovea_distances met, fovea_decode_value_args args, int number) {
-  const fovea_decode_state *state = context->decode;
   const float *sums = args.weights + number * FOVEA_BLOCK_KEYS;
   const void *const *vectors = args.values;
   if (state->block_max[row] == -__builtin_inff() && state->block_sum[row] == 0) return; /* no state */
@@ -230,58 +221,55 @@ static void add_carefully(const fovea_task_context *context, const fovea_tile *t
   args.flags = 0;
   args.partial += number * args.output_stride;
   for (int64_t d = met.first; d <= met.last; d++) {
-    if (!sees_distance(context, t, visible, positions, row, d)) continue;
+    if (!sees_distance(block, row, d)) continue;
     args.weights = sums + (d - met.first);
     args.values = args.prefetch = vectors + (d - met.first);
-    context->kernels->decode_value(&args);
+    block->terms->plan->kernels->decode_value(&args);
   }
 }
 
 /* Adds the values of rows that have the same own key and table, and ends their chains. */
-static void add_decoded(const fovea_task_context *context, const fovea_tile *t, const fovea_visible_block *visible,
-                        const fovea_position_block *positions, int row, int count, fovea_interval keys, int flags) {
-  const fovea_decode_state *state = context->decode;
-  const int64_t dim = context->plan->problem.v_dim, stride = fovea_decode_stride(dim), base = context->walk.block;
-  const int64_t own = fovea_own_of(context, t, row);
-  const fovea_distances met =
-      fovea_distances_of(context, (fovea_interval){base + keys.begin, base + keys.end}, own, own);
-  const float *table =
-      fovea_shaw_vector(context, context->tensors->shaw_values, dim, t->places[row].head, met.first);
+static void add_decoded(const fovea_shaw_block *block, const fovea_decode_state *state, int row, int count,
+                        fovea_interval keys) {
+  const fovea_kernels *kernels = block->terms->plan->kernels;
+  const int64_t dim = block->terms->plan->problem.v_dim, stride = fovea_decode_stride(dim);
+  const int64_t own = fovea_own_of(block->terms, block->tile, row);
+  const fovea_distances met = distances_of(block, keys, own, own);
+  const float *table = vector_of(block->terms, block->tile->places[row].head, met.first);
   const void *vectors[FOVEA_BLOCK_KEYS];
   const int distances = (int)(met.last - met.first + 1);
   for (int i = 0; i < distances; i++) vectors[i] = table + i * dim;
-  sum_decoded(context, t, row, count, keys, met);
+  sum_decoded(block, row, count, keys, met);
   fovea_decode_value_args args = {
-      .weights = fovea_shaw_array(context, FOVEA_SHAW_SUMS),
+      .weights = fovea_shaw_array(block->terms, FOVEA_SHAW_SUMS),
       .row_count = count,
       .values = vectors,
       .prefetch = vectors,
       .type = FOVEA_F32,
       .dim = dim,
       .key_count = distances,
-      .flags = flags,
+      .flags = block->last,
       .partial = state->memory.partial + row * stride,
       .output = state->memory.output + row * stride,
       .output_stride = stride,
       .old_part = state->old_part + row,
       .new_part = state->new_part + row,
   };
-  if (!context->kernels->all_finite(table, dim, distances, dim)) {
-    for (int r = row; r < row + count; r++) add_carefully(context, t, visible, positions, r, met, args, r - row);
+  if (!kernels->all_finite(table, dim, distances, dim)) {
+    for (int r = row; r < row + count; r++) add_carefully(block, state, r, met, args, r - row);
     args.key_count = 0;
   }
-  context->kernels->decode_value(&args);
+  kernels->decode_value(&args);
 }
 
-void fovea_decode_shaw_values(const fovea_task_context *context, const fovea_tile *t,
-                              const fovea_visible_block *visible, const fovea_position_block *positions,
-                              fovea_interval keys, int first) {
+void fovea_decode_shaw_values(const fovea_shaw_block *block, const fovea_decode_state *state, fovea_interval keys) {
+  const fovea_tile *t = block->tile;
   for (int row = 0, count; row < t->rows.count; row += count) {
     count = 1;
-    while (fovea_shaw_tables(context->plan) == 1 && row + count < t->rows.count &&
+    while (fovea_shaw_tables(block->terms->plan) == 1 && row + count < t->rows.count &&
            t->places[row + count].row == t->places[row].row) {
       count++;
     }
-    add_decoded(context, t, visible, positions, row, count, keys, first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE);
+    add_decoded(block, state, row, count, keys);
   }
 }

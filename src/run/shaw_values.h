@@ -4,14 +4,20 @@
 
 #include "positions.h"
 
-/* Ends the chains of the block's values, which are in `partial`: adds Shaw's values, and merges the chains into the
- * output. */
-void fovea_add_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                           const fovea_visible_block *visible, const fovea_position_block *positions, int first);
+/* The weights of a block, and the chains of its values in `partial`. */
+typedef struct fovea_shaw_block {
+  const fovea_row_terms *terms;
+  const fovea_tile *tile;
+  const fovea_visible_block *visible;
+  const fovea_position_block *positions;
+  int last; /* FOVEA_VALUE_ASSIGN or FOVEA_VALUE_MERGE: what ends the chains */
+} fovea_shaw_block;
+
+/* Ends the chains of the block's values: adds Shaw's values, and merges the chains into the output. `common` is
+ * what all calls of the value kernel in the block have. */
+void fovea_add_shaw_values(const fovea_shaw_block *block, const fovea_value_args *common);
 
 /* The same for a tile that is decoded, and the block's keys `keys`. */
-void fovea_decode_shaw_values(const fovea_task_context *context, const fovea_tile *t,
-                              const fovea_visible_block *visible, const fovea_position_block *positions,
-                              fovea_interval keys, int first);
+void fovea_decode_shaw_values(const fovea_shaw_block *block, const fovea_decode_state *state, fovea_interval keys);
 
 #endif

@@ -2,6 +2,15 @@
 
 #include <stddef.h>
 
+void fovea_clear_state(const fovea_tile_state *state, int64_t row_tile, int64_t dim) {
+  for (int64_t i = 0; i < row_tile; i++) {
+    state->row_max[i] = -__builtin_inff();
+    state->row_sum[i] = 0;
+    if (state->row_spread) state->row_spread[i] = 0;
+  }
+  for (int64_t i = 0; i < row_tile * dim; i++) state->output[i] = 0;
+}
+
 void fovea_span_tree_reset(fovea_span_tree *tree) {
   tree->free_count = tree->next_state = tree->top = 0;
   tree->current = -1;

@@ -1,11 +1,11 @@
-/* What the steps of a task share, from the tile driver down to the calls of kernels. */
+/* What the steps of a task share, from the tile driver down to the calls of kernels. Steps take what they need of
+ * it: only those that go through a whole block, or make one of its parts, take the context. */
 #ifndef FOVEA_SRC_RUN_TASK_H
 #define FOVEA_SRC_RUN_TASK_H
 
-#include "../base/types.h"
-#include "../cache/sequences.h"
 #include "../plan/tiles.h"
 #include "../visible/visible_block.h"
+#include "rows.h"
 #include "scratch.h"
 #include "spans.h"
 
@@ -14,6 +14,18 @@ enum {
   FOVEA_FORM_F32 = 1,
   FOVEA_FORM_PAIRS = 2, /* pairs of a half type, score_pairs() */
 };
+
+/* Where the scores of a tile and a block lie, and all numbers that are laid out like them. */
+typedef struct fovea_score_layout {
+  float *scores;
+  int64_t row_step, key_step;
+  int rows; /* that have scores: with padding, if rows lie in the lanes */
+} fovea_score_layout;
+
+/* Whether rows lie in the lanes; else keys do. */
+static inline int fovea_rows_lie_in_lanes(const fovea_score_layout *layout) {
+  return layout->row_step == 1;
+}
 
 typedef struct fovea_tile {
   fovea_tile_rows rows;
@@ -25,15 +37,18 @@ typedef struct fovea_tile {
   int64_t kept;        /* scores are kept up to this key, if they are wanted */
   int scored;          /* scores of some row are wanted */
   fovea_tile_memory memory;
-  int64_t block;  /* the next block that the tile meets, behind the current one; FOVEA_NO_BLOCK: none */
+  fovea_score_layout layout;
+  int64_t block;  /* the next block that the tile meets, after the current one; FOVEA_NO_BLOCK: none */
   int64_t span;   /* the span of the current state; -1: none yet */
-  int decoded;    /* the tile has so few rows that keys lie in the lanes, decode.h */
   unsigned forms; /* forms of the loaded queries; 0: none, the first block is still to come */
 } fovea_tile;
 
-/* Where the rows of a block are read: in the caller's tensors, or in scratch. Pointers name the row of the block's
- * first key. */
+/* The current block of keys, and where its rows are read: in the caller's tensors, or in scratch. Pointers name the
+ * row of the block's first key. */
 typedef struct fovea_block_rows {
+  int64_t base;       /* position of the first key */
+  fovea_interval met; /* keys that the task meets, counted from the first */
+  int tiles;          /* how many share it */
   unsigned key_forms; /* forms that the keys can be read in; 0: nothing here is set yet */
   const char *pairs;  /* the keys as pairs, problem.k_strides apart */
   const float *keys, *values;
@@ -41,23 +56,6 @@ typedef struct fovea_block_rows {
   int packed; /* the values are in the panel, too */
   int finite; /* whether all values are finite; -1: not known yet */
 } fovea_block_rows;
-
-/* The rows of one block, one pointer for each key. Keys that the task does not meet have the pointer of the nearest
- * key that it meets, or, in panels, a pointer in that key's panel. */
-typedef struct fovea_row_list {
-  int64_t base; /* position of the block's first key; -1: nothing is set */
-  int uniform;  /* 0: rows differ in type, layout or format, and nothing below is set */
-  fovea_type type;
-  int panels;
-  int64_t panel_step; /* bytes from a key of a panel to the next */
-  const void *rows[FOVEA_BLOCK_KEYS];
-  /* Rows of a format that decoding knows: `rows` are their codes. */
-  int coded, has_zeros;
-  int64_t zeros_at;   /* bytes from a scale to its zero */
-  int64_t scale_step; /* as in fovea_coded_keys */
-  fovea_codes codes;
-  const void **scales;
-} fovea_row_list;
 
 /* What decoding keeps from block to block. The arrays below have a number for each row. */
 typedef struct fovea_decode_state {
@@ -72,14 +70,6 @@ typedef struct fovea_decode_state {
   float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
 } fovea_decode_state;
 
-/* Where the keys and values of the task's entry and kv head lie, rows.h. */
-typedef struct fovea_row_source {
-  const void *keys, *values;  /* position 0 */
-  fovea_sequence sequence;    /* of the entry, instead of tensors; segments is NULL: none */
-  int alike;                  /* fovea_run.alike, of a task that has a sequence */
-  fovea_found_segment *found; /* two: the segments of keys and of values that were found last */
-} fovea_row_source;
-
 /* How far the task is: the current block, the current tile, and those that come next, walk.h. */
 typedef struct fovea_walk {
   int64_t keys_begin, keys_end; /* of the keys that the task meets */
@@ -92,33 +82,53 @@ typedef struct fovea_walk {
   const fovea_tile *unloaded;  /* next_tile, if its queries are to be loaded in this block; else NULL */
 } fovea_walk;
 
+/* What products of the entry's rows are multiplied by, if heads or rows have scales of their own; NULL: none. */
+typedef struct fovea_row_scales {
+  const fovea_problem *problem;
+  const double *heads, *rows; /* by head; by row of the entry */
+} fovea_row_scales;
+
+/* The terms that differ from row to row: the caller's tables, and room for the numbers of a tile and a block. */
+typedef struct fovea_row_terms {
+  const fovea_plan *plan;
+  const fovea_visibility *by;           /* the entry and the kv head */
+  const float *const *numbers;          /* of position terms, positions.h */
+  float *room;                          /* for these */
+  fovea_row_scales scales;              /* row_scales.h */
+  const float *shaw_keys, *shaw_values; /* shaw_distances.h */
+  float *shaw_room;                     /* for these */
+} fovea_row_terms;
+
+/* The vectors of int8 mode for the kv head, vectors.h; NULL: there is none. */
+typedef struct fovea_channel_scales {
+  const float *key_centre, *key_scale, *value_scale;
+} fovea_channel_scales;
+
+/* The keys of the block at `base` that the task meets, counted from the block's first. */
+static inline fovea_interval fovea_met_keys(const fovea_walk *walk, int64_t base) {
+  int64_t begin = walk->keys_begin - base, end = walk->keys_end - base;
+  return (fovea_interval){begin > 0 ? begin : 0, end < FOVEA_BLOCK_KEYS ? end : FOVEA_BLOCK_KEYS};
+}
+
+struct fovea_engine;
+
+/* Points into itself and must not be copied. */
 typedef struct fovea_task_context {
   const fovea_plan *plan;
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
+  float *shared;                     /* scratch after that of the workers, of a plan with parts */
+  const struct fovea_engine *engine; /* that computes the task, engine.h */
   fovea_visibility visibility;
-  float *shared; /* scratch behind that of the workers, of a plan with parts */
   fovea_block_memory memory;
-  fovea_row_source source;
+  fovea_row_source keys, values;
+  fovea_row_terms terms;
+  fovea_channel_scales channels;
   fovea_walk walk;
-  fovea_block_rows block;     /* the current block */
-  fovea_decode_state *decode; /* of tasks that may decode or gather rows; else NULL */
+  fovea_block_rows block;
+  fovea_decode_state *decode; /* of engines with keys in the lanes; else NULL */
 } fovea_task_context;
-
-/* The arrays that a feature has in scratch, FOVEA_SCRATCH_<NAME>: one that the tiles of a task use in turn, and one
- * of a tile. */
-static inline float *fovea_block_array(const fovea_task_context *context, int place) {
-  return context->memory.own + context->plan->own_scratch.in_block[place];
-}
-static inline float *fovea_tile_array(const fovea_plan *plan, const fovea_tile *t, int place) {
-  return t->memory.own + plan->own_scratch.in_tile[place];
-}
-
-/* The keys that each row of a tile has seen so far, if the divisor counts them. */
-static inline int64_t *fovea_seen_counts(const fovea_plan *plan, const fovea_tile *t) {
-  return (int64_t *)(void *)fovea_tile_array(plan, t, FOVEA_SCRATCH_NORMALISER);
-}
 
 /* The first element of a row. Packed tensors have no batch axis. */
 static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head,
@@ -127,10 +137,9 @@ static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_ent
 }
 
 /* The first element of a row of Q, O, LSE or a state. */
-static inline int64_t fovea_place_offset(const fovea_task_context *context, fovea_strides strides,
-                                         fovea_row_place place) {
-  const fovea_entry *entry = context->task->entry;
-  int packed = context->plan->problem.cu_seqlens_q != NULL;
+static inline int64_t fovea_place_offset(const fovea_problem *problem, const fovea_entry *entry,
+                                         fovea_strides strides, fovea_row_place place) {
+  int packed = problem->cu_seqlens_q != NULL;
   return fovea_tensor_offset(strides, entry, packed, place.head, entry->q_first + place.row);
 }
 

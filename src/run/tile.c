@@ -2,25 +2,22 @@
 
 #include "../../arch/float_state.h"
 #include "../feature/normaliser.h"
-#include "../feature/shaw.h"
 #include "../visible/visible_pairs.h"
-#include "block.h"
-#include "decode.h"
-#include "gather.h"
-#include "holes.h"
-#include "operands.h"
+#include "engines.h"
+#include "fetch.h"
 #include "part_states.h"
 #include "results.h"
 #include "scores.h"
-#include "shaw_keys.h"
 #include "vectors.h"
 #include "walk.h"
 
 /* Pushes the state of the tile's span to its tree. */
 static void end_span(const fovea_task_context *context, fovea_tile *t) {
-  if (t->decoded) fovea_end_decoded_span(context, t);
-  if (!fovea_has_part_spans(context->plan)) fovea_finish_span(context, t, fovea_span_current(&t->memory.tree));
-  fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->visible.vectors);
+  const fovea_plan *plan = context->plan;
+  if (context->engine->end_span) context->engine->end_span(context, t);
+  if (!fovea_has_part_spans(plan))
+    fovea_finish_span(plan, &context->channels, t, fovea_span_current(&t->memory.tree));
+  fovea_span_push(&t->memory.tree, t->span, plan->kernels, plan->problem.v_dim, t->visible.vectors);
 }
 
 /* Returns 1 if the tile enters the span of the current block here. */
@@ -34,11 +31,12 @@ static int enter_span(const fovea_task_context *context, fovea_tile *t) {
 
 static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
+  const fovea_engine *engine = context->engine;
   fovea_tile_state *state = NULL;
   int whole = plan->part_keys == 0 && !plan->problem.to_state && !fovea_has_vectors(&plan->problem);
-  if (t->scored) fovea_keep_rest(context, t);
-  if (t->decoded && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
-    fovea_write_decoded(context, t);
+  if (t->scored) fovea_keep_rest(fovea_score_rows_of(context), t);
+  if (engine->write_span && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
+    engine->write_span(context, t);
     return;
   }
   if (t->span >= 0) {
@@ -55,42 +53,26 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
 /* Takes one tile through the current block. Its stack is not to lie under that of rows that are gathered. */
 __attribute__((noinline)) static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_visible_block visible;
-  fovea_fetch fetch;
-  if (!t->forms) {
-    (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
-    if (fovea_has_shaw_keys(&context->plan->problem)) fovea_read_shaw_keys(context, t);
-  }
-  /* Decoding has no use for lanes of padding. */
-  const int limited = t->decoded ? t->rows.count : t->visible.vectors * context->kernels->lanes;
-  if (!fovea_find_held_block(context, t, limited, &visible)) return;
+  if (!fovea_enter_block(context, t, &visible)) return;
   if (fovea_counts_keys(&context->plan->problem))
-    fovea_count_visible_keys(&visible, context->kernels->lanes, fovea_seen_counts(context->plan, t));
-  int first = enter_span(context, t);
-  if (t->decoded) {
-    fovea_decode_block(context, t, &visible, first);
-    return;
-  }
-  fovea_plan_fetch(context, t, &visible.sliced, &fetch);
-  fovea_run_block(context, t, &visible, &fetch, first);
+    fovea_count_visible_keys(&visible, context->kernels->lanes, fovea_seen_counts(context->plan, &t->memory));
+  context->engine->compute_block(context, t, &visible, enter_span(context, t));
 }
 
-/* Takes tiles of rows that are gathered. They share no blocks, and their queries and scores lie as in decoding. */
-__attribute__((noinline)) static void gather_tiles(fovea_task_context *context, fovea_tile *tiles,
-                                                   void *worker_scratch) {
-  fovea_decode_state decode;
-  fovea_begin_decode_task(context, &decode, worker_scratch);
+/* Takes tiles that an engine computes each by itself. */
+static void compute_tiles(fovea_task_context *context, fovea_tile *tiles) {
   for (int i = 0; i < context->task->tiles; i++) {
     if (tiles[i].block == FOVEA_NO_BLOCK) {
       end_tile(context, &tiles[i]);
     } else {
-      fovea_gather_tile(context, &tiles[i]);
+      context->engine->compute_tile(context, &tiles[i]);
     }
   }
 }
 
 /* Takes the tiles through the blocks that they see, block by block. */
 static void walk_tiles(fovea_task_context *context, fovea_tile *tiles) {
-  fovea_fetch_first_keys(context);
+  fovea_fetch_first_keys(&context->keys, &context->walk);
   for (int i = 0; i < context->task->tiles; i++) {
     if (tiles[i].block == FOVEA_NO_BLOCK) end_tile(context, &tiles[i]); /* its rows see nothing */
   }
@@ -102,20 +84,19 @@ static void walk_tiles(fovea_task_context *context, fovea_tile *tiles) {
   }
 }
 
-/* The same for tiles that are decoded. Stacks of others do not hold what decoding keeps. */
+/* The same for engines with keys in the lanes. Stacks of others do not hold what decoding keeps. */
 __attribute__((noinline)) static void decode_tiles(fovea_task_context *context, fovea_tile *tiles,
                                                    void *worker_scratch) {
   fovea_decode_state decode;
-  fovea_begin_decode_task(context, &decode, worker_scratch);
-  walk_tiles(context, tiles);
+  fovea_begin_decoding(context, &decode, worker_scratch);
+  (context->engine->compute_tile ? compute_tiles : walk_tiles)(context, tiles);
 }
 
-/* A task of the first phase: takes its tiles, which are all decoded or none, through the keys that they see. */
+/* A task of the first phase: takes its tiles, which all have one engine, through the keys that they see. */
 static void run_tiles(fovea_task_context *context, void *worker_scratch) {
+  context->engine = fovea_find_engine(context);
   fovea_tile *tiles = fovea_begin_walk(context, worker_scratch);
-  if (context->task->entry->gathered) {
-    gather_tiles(context, tiles, worker_scratch);
-  } else if (tiles[0].decoded) {
+  if (context->engine->keys_in_lanes) {
     decode_tiles(context, tiles, worker_scratch);
   } else {
     walk_tiles(context, tiles);
@@ -124,8 +105,10 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
 
 /* A task of the second phase: merges the parts of a tile into its results. */
 static void run_merge(fovea_task_context *context, void *worker_scratch) {
+  context->engine = fovea_find_engine(context);
   fovea_tile *t = fovea_begin_tile(context, 0, worker_scratch);
-  if (fovea_has_part_spans(context->plan) && t->block != FOVEA_NO_BLOCK) fovea_read_vectors(context, t);
+  if (fovea_has_part_spans(context->plan) && t->block != FOVEA_NO_BLOCK)
+    fovea_read_vectors(context->plan, &context->channels, &context->terms.scales, t);
   fovea_write_results(context, t, fovea_merge_parts(context, t));
 }
 
@@ -150,7 +133,8 @@ static void run_task(const fovea_run *run, fovea_task task, int worker,
   fovea_float_state caller = fovea_float_begin();
   char *worker_scratch = run->scratch + (size_t)worker * run->plan->worker_scratch;
   fovea_found_segment found[2];
-  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, found);
+  fovea_task_context context;
+  fovea_begin_task(run, &task, worker_scratch, found, &context);
   begin_arithmetic(run->plan);
   work(&context, worker_scratch);
   end_arithmetic(run->plan);

@@ -1,54 +1,43 @@
 #include "top_k.h"
 
 #include "../plan/parts.h"
-#include "scores.h"
 
 #include <string.h>
 
 /* The lists of a tile's rows; their candidates follow. */
-static fovea_top_list *lists_of(const fovea_task_context *context, const fovea_tile *t) {
-  return (fovea_top_list *)(void *)fovea_tile_array(context->plan, t, FOVEA_SCRATCH_TOP_K);
+static fovea_top_list *lists_of(const fovea_plan *plan, const fovea_tile *t) {
+  return (fovea_top_list *)(void *)fovea_tile_array(plan, &t->memory, FOVEA_SCRATCH_TOP_K);
 }
 
-void fovea_begin_top_k(const fovea_task_context *context, fovea_tile *t) {
-  if (!fovea_lists_keys(context)) return;
-  const uint64_t room = (uint64_t)FOVEA_TOP_ROOM(context->plan->problem.top_k);
-  fovea_top_list *lists = lists_of(context, t);
-  float *next = (float *)(void *)lists + fovea_top_rows_floats(context->kernels);
+void fovea_begin_top_k(const fovea_plan *plan, fovea_tile *t) {
+  if (!fovea_lists_keys(plan)) return;
+  const uint64_t room = (uint64_t)FOVEA_TOP_ROOM(plan->problem.top_k);
+  fovea_top_list *lists = lists_of(plan, t);
+  float *next = (float *)(void *)lists + fovea_top_rows_floats(plan->kernels);
   for (int i = 0; i < t->rows.count; i++, next += 2 * room) {
     lists[i] = (fovea_top_list){next, (int32_t *)(void *)(next + room), 0, -__builtin_inff()};
   }
 }
 
-static void add(const fovea_task_context *context, fovea_tile *t, const float *scores, int64_t first, int count) {
+void fovea_list_keys(const fovea_plan *plan, fovea_tile *t, int64_t base, fovea_scores_of_rows scores) {
   const fovea_top_filter_args args = {
-      .scores = scores,
+      .scores = scores.scores + scores.keys.begin,
       .row_stride = FOVEA_BLOCK_KEYS,
       .row_count = t->rows.count,
-      .key_count = count,
-      .first = (int32_t)first,
-      .lists = lists_of(context, t),
-      .k = (int)context->plan->problem.top_k,
+      .key_count = (int)(scores.keys.end - scores.keys.begin),
+      .first = (int32_t)(base + scores.keys.begin),
+      .lists = lists_of(plan, t),
+      .k = (int)plan->problem.top_k,
   };
-  context->kernels->top_filter(&args);
+  plan->kernels->top_filter(&args);
 }
 
-void fovea_list_block(const fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible) {
-  const fovea_interval keys = fovea_row_scores(context, t, visible);
-  add(context, t, context->memory.row_scores + keys.begin, context->walk.block + keys.begin,
-      (int)(keys.end - keys.begin));
-}
-
-void fovea_list_decoded(const fovea_task_context *context, fovea_tile *t, int begin, int end) {
-  add(context, t, context->decode->memory.scores + begin, context->walk.block + begin, end - begin);
-}
-
-void fovea_keep_part_top_k(const fovea_task_context *context, fovea_tile *t, float *kept) {
-  const int k = (int)context->plan->problem.top_k;
-  if (!fovea_lists_keys(context)) return;
-  for (int i = 0; i < t->rows.count; i++, kept += fovea_part_top_floats(context->plan)) {
-    fovea_top_list *list = &lists_of(context, t)[i];
-    context->kernels->top_select(list, k);
+void fovea_keep_part_top_k(const fovea_plan *plan, fovea_tile *t, float *kept) {
+  const int k = (int)plan->problem.top_k;
+  if (!fovea_lists_keys(plan)) return;
+  for (int i = 0; i < t->rows.count; i++, kept += fovea_part_top_floats(plan)) {
+    fovea_top_list *list = &lists_of(plan, t)[i];
+    plan->kernels->top_select(list, k);
     const int32_t count = list->count;
     memcpy(kept, &count, sizeof count);
     memcpy(kept + 1, list->scores, (size_t)count * sizeof *list->scores);
@@ -57,8 +46,8 @@ void fovea_keep_part_top_k(const fovea_task_context *context, fovea_tile *t, flo
 }
 
 /* A row's candidates, piece by piece: a list has room for a block. */
-static void add_candidates(const fovea_task_context *context, fovea_top_list *list, const float *kept) {
-  const int k = (int)context->plan->problem.top_k;
+static void add_candidates(const fovea_plan *plan, fovea_top_list *list, const float *kept) {
+  const int k = (int)plan->problem.top_k;
   int32_t count, keys[FOVEA_BLOCK_KEYS];
   float scores[FOVEA_BLOCK_KEYS];
   memcpy(&count, kept, sizeof count);
@@ -69,30 +58,30 @@ static void add_candidates(const fovea_task_context *context, fovea_top_list *li
     for (int i = piece; i < FOVEA_BLOCK_KEYS; i++) scores[i] = -__builtin_inff(), keys[i] = -1;
     const fovea_top_filter_args args = {
         .scores = scores, .row_count = 1, .key_count = piece, .keys = keys, .lists = list, .k = k};
-    context->kernels->top_filter(&args);
+    plan->kernels->top_filter(&args);
   }
 }
 
-void fovea_merge_part_top_k(const fovea_task_context *context, fovea_tile *t, const float *kept) {
-  if (!fovea_lists_keys(context)) return;
-  for (int i = 0; i < t->rows.count; i++, kept += fovea_part_top_floats(context->plan)) {
-    add_candidates(context, &lists_of(context, t)[i], kept);
+void fovea_merge_part_top_k(const fovea_plan *plan, fovea_tile *t, const float *kept) {
+  if (!fovea_lists_keys(plan)) return;
+  for (int i = 0; i < t->rows.count; i++, kept += fovea_part_top_floats(plan)) {
+    add_candidates(plan, &lists_of(plan, t)[i], kept);
   }
 }
 
-void fovea_write_top_k(const fovea_task_context *context, fovea_tile *t) {
-  const fovea_tensors *tensors = context->tensors;
-  if (!fovea_lists_keys(context)) return;
-  const fovea_strides strides = context->plan->problem.top_k_strides;
+void fovea_write_top_k(const fovea_plan *plan, const fovea_entry *entry, fovea_tile *t,
+                       const fovea_tensors *tensors, uint64_t *order) {
+  if (!fovea_lists_keys(plan)) return;
+  const fovea_strides strides = plan->problem.top_k_strides;
   for (int i = 0; i < t->rows.count; i++) {
-    const int64_t row = fovea_place_offset(context, strides, t->places[i]);
+    const int64_t row = fovea_place_offset(&plan->problem, entry, strides, t->places[i]);
     const fovea_top_finish_args args = {
-        .list = &lists_of(context, t)[i],
-        .k = (int)context->plan->problem.top_k,
-        .order = (uint64_t *)(void *)fovea_block_array(context, FOVEA_SCRATCH_TOP_K),
+        .list = &lists_of(plan, t)[i],
+        .k = (int)plan->problem.top_k,
+        .order = order,
         .keys = tensors->top_keys + row,
         .scores = tensors->top_scores ? tensors->top_scores + row : NULL,
     };
-    context->kernels->top_finish(&args);
+    plan->kernels->top_finish(&args);
   }
 }

@@ -6,26 +6,29 @@
 #define FOVEA_SRC_RUN_VECTORS_H
 
 #include "../feature/int8_vectors.h"
-#include "rows.h"
+#include "task.h"
 
-/* The vector of the task's kv head. NULL: there is none. */
-const float *fovea_key_centre(const fovea_task_context *context);
+/* The vectors of a kv head. */
+fovea_channel_scales fovea_find_channel_scales(const fovea_problem *problem, const fovea_tensors *tensors,
+                                               int64_t kv_head);
 
 /* Multiplies the tile's loaded queries by key_scale, and sets what key_centre takes from its scores. Nothing, if
  * the problem has neither.
  */
-void fovea_place_vectors(const fovea_task_context *context, fovea_tile *t);
+void fovea_place_vectors(const fovea_plan *plan, const fovea_channel_scales *channels,
+                         const fovea_row_scales *scales, fovea_tile *t);
 
-/* The same for a tile that is decoded, whose queries lie row by row. */
-void fovea_place_decoded_vectors(const fovea_task_context *context, fovea_tile *t);
+/* The same for a tile that is decoded, whose queries lie row by row, fovea_decode_stride() apart. */
+void fovea_place_decoded_vectors(const fovea_plan *plan, const fovea_channel_scales *channels,
+                                 const fovea_row_scales *scales, fovea_tile *t, float *queries);
 
 /* Sets what key_centre takes from scores of a tile that sees keys and whose queries are not loaded. Uses their
  * place. */
-void fovea_read_vectors(const fovea_task_context *context, fovea_tile *t);
+void fovea_read_vectors(const fovea_plan *plan, const fovea_channel_scales *channels,
+                        const fovea_row_scales *scales, fovea_tile *t);
 
-/* As fovea_widen_block_rows(), of the current block, and less a centre; NULL: nothing is subtracted. */
-void fovea_widen_centred_rows(const fovea_task_context *context, fovea_find_run *find, const float *centre,
-                              int64_t dim, fovea_interval keys, float *to);
+/* As fovea_widen_rows(), and less the centre. */
+void fovea_widen_centred_rows(const fovea_row_source *source, int64_t base, fovea_interval keys, float *to);
 
 /* Whether parts of keys end within spans: then the state of a span is finished when all its parts have merged. */
 static inline int fovea_has_part_spans(const fovea_plan *plan) {
@@ -33,6 +36,7 @@ static inline int fovea_has_part_spans(const fovea_plan *plan) {
 }
 
 /* What the vectors do to the state of a span. */
-void fovea_finish_span(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state);
+void fovea_finish_span(const fovea_plan *plan, const fovea_channel_scales *channels, const fovea_tile *t,
+                       const fovea_tile_state *state);
 
 #endif

@@ -2,11 +2,14 @@
 #ifndef FOVEA_SRC_RUN_WIDE_ROWS_H
 #define FOVEA_SRC_RUN_WIDE_ROWS_H
 
+#include "../plan/plan.h"
 #include "rows.h"
 
-/* Copies rows `begin` to `end` - 1 of the block at `base` to `to`, as f32, fovea_copied_stride() apart. Returns
- * `to`, where the block's first key would be. */
-const float *fovea_widen_block_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
-                                    int64_t base, int64_t begin, int64_t end, float *to);
+/* Copies rows `keys` of the block at `base` to `to`, as f32, fovea_copied_stride() apart. Returns `to`, where the
+ * block's first key would be. */
+const float *fovea_widen_rows(const fovea_row_source *source, int64_t base, fovea_interval keys, float *to);
+
+/* Copies queries of a problem as f32, row by row, fovea_decode_stride() apart. */
+void fovea_widen_each(const fovea_plan *plan, const void *const *queries, int count, float *to);
 
 #endif

@@ -122,3 +122,12 @@ void fovea_slice_block(const fovea_visible_tile *tile, int64_t base, int rows, c
   }
   for (int i = 0; i + 1 < count; i++) add_slices(tile, base, cuts[i], cuts[i + 1], pieces, block);
 }
+
+void fovea_limits_of_slice(const fovea_sliced_block *block, const fovea_block_slice *slice, int lanes,
+                           int32_t *from, int32_t *to) {
+  const int first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes, key = slice->begin;
+  for (int i = first; i < end; i++) {
+    from[i] = block->from[i] > key ? block->from[i] - key : 0;
+    to[i] = block->to[i] > key ? block->to[i] - key : 0;
+  }
+}

@@ -36,6 +36,10 @@ typedef struct fovea_sliced_block {
 void fovea_slice_block(const fovea_visible_tile *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
                        fovea_sliced_block *block);
 
+/* The limits of the rows of a slice as kernels want them, counted from the slice's first key. */
+void fovea_limits_of_slice(const fovea_sliced_block *block, const fovea_block_slice *slice, int lanes,
+                           int32_t *from, int32_t *to);
+
 /* From the first key that some vector sees to the last, counted from the block's first. In decoding these are the
  * keys whose scores are computed, not yet rounded to whole vectors. */
 fovea_interval fovea_keys_of_slices(const fovea_sliced_block *block, int vectors);

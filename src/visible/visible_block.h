@@ -22,9 +22,7 @@ int fovea_find_visible_block(const fovea_visibility *by, const fovea_visible_til
 /* Whether a row of the tile, one with limits, sees key `key` of the block. */
 int fovea_row_sees(const fovea_visible_block *block, int row, int key);
 
-/* Whether every row sees the block's keys `keys` by the rules and the pattern, which counts them from the block's
- * first.
- */
+/* Whether every row sees the keys `keys`, counted from the block's first, by the rules and the pattern. */
 static inline int fovea_all_see(const fovea_visible_block *block, fovea_interval keys) {
   return block->rows->all.begin <= block->base + keys.begin && block->base + keys.end <= block->rows->all.end;
 }
