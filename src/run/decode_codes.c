@@ -47,8 +47,9 @@ static void gather(const fovea_code_side *side, fovea_interval keys, int8_t *roo
   const int64_t stride = fovea_code_stride(side->source->dim);
   memset(codes->scales, 0, FOVEA_BLOCK_KEYS * sizeof(float));
   fovea_gather_codes(side, keys, room, codes->scales);
-  for (int64_t key = 0; key < FOVEA_BLOCK_KEYS; key++)
-    codes->gathered[key] = room + fovea_least(fovea_most(key, keys.begin), keys.end - 1) * stride;
+  for (int64_t key = keys.begin; key < keys.end; key++) codes->gathered[key] = room + key * stride;
+  for (int64_t key = 0; key < keys.begin; key++) codes->gathered[key] = codes->gathered[keys.begin];
+  for (int64_t key = keys.end; key < FOVEA_BLOCK_KEYS; key++) codes->gathered[key] = codes->gathered[keys.end - 1];
   codes->rows = codes->gathered;
 }
 
