@@ -72,7 +72,7 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
   if (status) return status;
   *layer = copy;
   if (copy->out == dim) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %d; dim is %d", name, copy->out, dim);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %jd; dim is %jd", name, copy->out, dim);
 }
 
 static fovea_status read_arguments(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
@@ -156,14 +156,14 @@ static fovea_status check_edges(const fovea_nn_additive_tensors *t, fovea_error 
   for (int64_t i = 0; i <= t->q_len; i++) {
     const int64_t before = i > 0 ? t->edge_starts[i - 1] : 0;
     if (t->edge_starts[i] >= before) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_starts[%d] is %d; it must be at least %d", i,
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_starts[%jd] is %jd; it must be at least %jd", i,
                       t->edge_starts[i], before);
   }
   const int64_t end = t->edge_starts[t->q_len];
   if (!t->edge_keys && end > t->edge_starts[0]) return fovea_fail(error, FOVEA_ERROR_NULL, "edge_keys is NULL");
   for (int64_t i = t->edge_starts[0]; i < end; i++) {
     if (t->edge_keys[i] >= -1 && t->edge_keys[i] < t->kv_len) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_keys[%d] is %d; it must be from -1 to %d", i,
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_keys[%jd] is %jd; it must be from -1 to %jd", i,
                       t->edge_keys[i], t->kv_len - 1);
   }
   return FOVEA_OK;
@@ -175,22 +175,22 @@ static fovea_status check_mask(const fovea_nn_additive_tensors *t, fovea_error *
   if (t->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
   if (!bits && t->mask_type != FOVEA_MASK_BOOL) {
     return fovea_fail(error, FOVEA_ERROR_TYPE,
-                      "mask_type is %d; additive attention takes FOVEA_MASK_BOOL and FOVEA_MASK_BITS",
+                      "mask_type is %jd; additive attention takes FOVEA_MASK_BOOL and FOVEA_MASK_BITS",
                       (int64_t)t->mask_type);
   }
   if (s.key != 0 && s.key != 1) {
-    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_strides.key is %d; it must be 1, or 0 to repeat one key",
+    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_strides.key is %jd; it must be 1, or 0 to repeat one key",
                       s.key);
   }
   if (bits && (s.batch % 8 != 0 || s.row % 8 != 0)) {
     const int64_t other = s.batch % 8 ? s.batch : s.row;
     return fovea_fail(error, FOVEA_ERROR_MASK,
-                      "mask_strides.%s is %d; in a mask of bits it must be a multiple of 8",
+                      "mask_strides.%s is %jd; in a mask of bits it must be a multiple of 8",
                       s.batch % 8 ? "batch" : "row", other);
   }
   return s.head == 0 ? FOVEA_OK
                      : fovea_fail(error, FOVEA_ERROR_UNUSED,
-                                  "mask_strides.head is %d and would not be used: there are no heads", s.head);
+                                  "mask_strides.head is %jd and would not be used: there are no heads", s.head);
 }
 
 /* A tensor (batch, rows, dim). */
@@ -207,7 +207,7 @@ static fovea_status check_tensor(const tensor *t, int is_output, fovea_error *er
   fovea_reach reach;
   if (t->strides.head != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "the head stride of %s is %d and would not be used: there are no heads", t->name,
+                      "the head stride of %s is %jd and would not be used: there are no heads", t->name,
                       t->strides.head);
   }
   if (t->rows == 0 || t->dim == 0) return FOVEA_OK;

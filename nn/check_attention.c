@@ -33,7 +33,7 @@ fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
   const uint64_t width = fovea_nn_product((uint64_t)heads, (uint64_t)dim);
   if (fovea_nn_product(rows, width) < MOST_NUMBERS) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE,
-                    "batch %d, heads %d and the lengths make projections of more than 2^57 numbers", p->batch,
+                    "batch %jd, heads %jd and the lengths make projections of more than 2^57 numbers", p->batch,
                     p->heads);
 }
 
@@ -41,8 +41,8 @@ fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
 static fovea_status check_size(const char *name, const char *what, int64_t size, int64_t heads, int64_t dim,
                                const char *of, fovea_error *error) {
   if (size == heads * dim) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %d; the problem's %s are %d times %d", what, name, size,
-                    of, heads, dim);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %jd; the problem's %s are %jd times %jd", what, name,
+                    size, of, heads, dim);
 }
 
 static fovea_status check_layers(const fovea_nn_attention *a, const fovea_problem *p, fovea_error *error) {
@@ -151,17 +151,17 @@ static fovea_status check_tensors(const fovea_nn_attention *a, const fovea_probl
   if (!a->key) return FOVEA_OK;
   if (!t->memory && a->key->in != a->query->in) {
     return fovea_fail(error, FOVEA_ERROR_SIZE,
-                      "in of key is %d and in of query is %d: they differ, but memory is NULL", a->key->in,
+                      "in of key is %jd and in of query is %jd: they differ, but memory is NULL", a->key->in,
                       a->query->in);
   }
   if (!t->memory_values && a->value->in != a->key->in) {
     return fovea_fail(error, FOVEA_ERROR_SIZE,
-                      "in of value is %d and in of key is %d: they differ, but memory_values is NULL", a->value->in,
-                      a->key->in);
+                      "in of value is %jd and in of key is %jd: they differ, but memory_values is NULL",
+                      a->value->in, a->key->in);
   }
   if (t->memory || p->segmented) return FOVEA_OK;
   if (p->q_len != p->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %d and kv_len is %d: they differ, but memory is NULL",
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %jd and kv_len is %jd: they differ, but memory is NULL",
                       p->q_len, p->kv_len);
   }
   if (!p->cu_seqlens_q == !p->cu_seqlens_kv) return FOVEA_OK;

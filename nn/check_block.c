@@ -13,13 +13,13 @@
 
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the layer has %d", name, given, wanted);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %jd; the layer has %jd", name, given, wanted);
 }
 
 static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
   const fovea_status status = fovea_nn_check_norm(name, norm, error);
   if (status || norm->dim == dim) return status;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "dim of %s is %d; the layer has %d", name, norm->dim, dim);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "dim of %s is %jd; the layer has %jd", name, norm->dim, dim);
 }
 
 static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,

@@ -10,7 +10,7 @@
 
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the first layer has %d", name, given, wanted);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %jd; the first layer has %jd", name, given, wanted);
 }
 
 fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error) {
@@ -22,9 +22,9 @@ fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encod
   if (!encoder->blocks) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks is NULL");
   if (encoder->block_size >= sizeof(fovea_nn_block) && encoder->block_size % _Alignof(fovea_nn_block) == 0)
     return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "block_size is %u; a block has at least %u, a multiple of %u",
-                    (uint64_t)encoder->block_size, (uint64_t)sizeof(fovea_nn_block),
-                    (uint64_t) _Alignof(fovea_nn_block));
+  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                    "block_size is %ju; a block has at least %ju, a multiple of %ju", (uint64_t)encoder->block_size,
+                    (uint64_t)sizeof(fovea_nn_block), (uint64_t) _Alignof(fovea_nn_block));
 }
 
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
@@ -92,11 +92,11 @@ static fovea_status check_distance(const char *name, const float *scores, int64_
                                    fovea_error *error) {
   const int64_t limit = INT64_C(1) << 57;
   if (layer != 0 && (!scores || count == 1)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, layer,
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %jd and would not be used: %s", name, layer,
                       scores ? "there is one layer" : "the tensors have no scores");
   }
   if (layer <= limit / count && layer >= -limit / count) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %d; the scores of %d layers must lie within 2^57 elements",
+  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %jd; the scores of %jd layers must lie within 2^57 elements",
                     name, layer, count);
 }
 
@@ -112,7 +112,7 @@ static fovea_status check_further_outputs(const char *of, const fovea_nn_attenti
   for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && count > 1; i++) {
     if (!outputs[i].data) continue;
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s of %s is set, and %d layers would write it one after the other: run the layers by "
+                      "%s of %s is set, and %jd layers would write it one after the other: run the layers by "
                       "fovea_nn_block_run(), each with its own",
                       outputs[i].name, of, count);
   }

@@ -195,7 +195,7 @@ static fovea_status check_layers_apart(const fovea_nn_layer_scores *all, int64_t
   if (all->mixed ? (all->layer < 0 ? -all->layer : all->layer) >= size
                  : layers_are_apart(&all->first, count, all->layer))
     return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %d; the scores of %d layers must lie apart", all->name,
+  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %jd; the scores of %jd layers must lie apart", all->name,
                     all->layer, count);
 }
 

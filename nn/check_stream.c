@@ -86,7 +86,7 @@ static fovea_status check_rules(fovea_nn_stream *stream, fovea_error *error) {
   if (!status) status = check_side("chunk_right", p->chunk_right, error);
   if (status) return status;
   if (p->chunk_size == 0 && (p->chunk_left != 0 || p->chunk_right != 0)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is %d and would not be used: chunk_size is 0",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is %jd and would not be used: chunk_size is 0",
                       p->chunk_left ? "chunk_left" : "chunk_right", p->chunk_left ? p->chunk_left : p->chunk_right);
   }
   stream->left = reach_of(p->window_left, p->chunk_size, p->chunk_left);
@@ -106,7 +106,7 @@ static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *erro
   const uint64_t keys = fovea_nn_bytes(p->kv_len, p->kv_heads, p->qk_dim + p->v_dim);
   const uint64_t rows = fovea_nn_bytes(stream->right + s->chunk, stream->dim, 1);
   if (keys < most && rows < most && fovea_nn_product((uint64_t)s->layers, keys + rows) < most) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%d layers of %d keys and %d frames are more than 2^57 numbers",
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%jd layers of %jd keys and %jd frames are more than 2^57 numbers",
                     s->layers, p->kv_len, stream->right + s->chunk);
 }
 
@@ -115,16 +115,16 @@ static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *erro
 static fovea_status check_block(int64_t layer, const fovea_nn_block *given, fovea_error *error) {
   fovea_nn_block b;
   fovea_nn_attention a;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks[%d] is NULL", layer);
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks[%jd] is NULL", layer);
   fovea_status status = fovea_nn_read_block(given, &b, error);
-  if (!status && !b.self) status = fovea_fail(error, FOVEA_ERROR_NULL, "self of blocks[%d] is NULL", layer);
+  if (!status && !b.self) status = fovea_fail(error, FOVEA_ERROR_NULL, "self of blocks[%jd] is NULL", layer);
   if (!status) status = fovea_nn_read_attention(b.self, &a, error);
   if (status) return status;
   if (b.cross) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross of blocks[%d] is set: a stream has encoder layers", layer);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross of blocks[%jd] is set: a stream has encoder layers", layer);
   }
   if (a.key && a.value && a.query) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "query, key or value of blocks[%d] is NULL", layer);
+  return fovea_fail(error, FOVEA_ERROR_NULL, "query, key or value of blocks[%jd] is NULL", layer);
 }
 
 /* Reads what the caller gave, and checks all that sizes follow from. `stream` gets all but its memory. */
@@ -196,7 +196,7 @@ static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_er
   if (!status) status = fovea_nn_measure_block(b, &self, NULL, 1, &plans, &all, error);
   if (status) return status;
   if (b->self->query->in != stream->dim) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of the query of blocks[%d] is %d; that of blocks[0] is %d",
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of the query of blocks[%jd] is %jd; that of blocks[0] is %jd",
                       layer, b->self->query->in, stream->dim);
   }
   const fovea_nn_linear *linears[] = {b->self->query,  b->self->key, b->self->value,

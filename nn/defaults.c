@@ -62,12 +62,13 @@ void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size, const 
 static fovea_status check_size(const char *name, size_t given, size_t known, fovea_error *error) {
   if (given == known) return FOVEA_OK;
   if (given < known) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "struct_size of %s is %u, less than %u: call its initialiser",
-                      name, (uint64_t)given, (uint64_t)known);
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                      "struct_size of %s is %ju, less than %ju: call its initialiser", name, (uint64_t)given,
+                      (uint64_t)known);
   }
   return fovea_fail(
       error, FOVEA_ERROR_STRUCT_SIZE,
-      "struct_size of %s is %u, more than this library's %u: the program was compiled for a newer one, "
+      "struct_size of %s is %ju, more than this library's %ju: the program was compiled for a newer one, "
       "or the struct was not initialised: call its initialiser",
       name, (uint64_t)given, (uint64_t)known);
 }

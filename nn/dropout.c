@@ -57,7 +57,7 @@ static fovea_status check_rows(const fovea_nn_dropout_rows *r, fovea_error *erro
     return fovea_fail(error, FOVEA_ERROR_SCALE, "p is %g; it must be from 0 to 1", (double)r->p);
   }
   if (__builtin_mul_overflow(r->first_row + r->rows, r->dim, &elements) || elements > INT64_C(1) << 62) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "first_row %d and rows %d times dim %d is more than 2^62",
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "first_row %jd and rows %jd times dim %jd is more than 2^62",
                       r->first_row, r->rows, r->dim);
   }
   status = fovea_nn_check_matrix(&x, 0, error);

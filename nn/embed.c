@@ -99,7 +99,7 @@ static fovea_status refuse_unused(const fovea_nn_embedding *e, const fovea_nn_em
   }
   if (r->position_ids && r->first_position != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "first_position is %d and would not be used: position_ids is not NULL", r->first_position);
+                      "first_position is %jd and would not be used: position_ids is not NULL", r->first_position);
   }
   return FOVEA_OK;
 }
@@ -125,7 +125,7 @@ static fovea_status check_ids(const fovea_nn_embedding *e, const fovea_nn_embedd
   }
   if (r->first_position >= 0 && r->first_position <= e->positions.count - r->rows) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_POSITION,
-                    "first_position is %d for %d rows; positions must be from 0 to %d, the rows of positions",
+                    "first_position is %jd for %jd rows; positions must be from 0 to %jd, the rows of positions",
                     r->first_position, r->rows, e->positions.count - 1);
 }
 

@@ -93,11 +93,11 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   const int64_t rows = p->cu_seqlens_kv ? p->kv_len : p->batch * p->kv_len;
   const int64_t rows_first = call->cross_tensors.rows_first, source_first = tensors.rows_first;
   if (rows != source->rows) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "the memory of cross has %d rows; the source has %d", rows,
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "the memory of cross has %jd rows; the source has %jd", rows,
                       source->rows);
   }
   if (rows_first != source_first) {
-    return fovea_fail(error, FOVEA_ERROR_RULE, "rows_first of cross is %d; that of the source is %d", rows_first,
+    return fovea_fail(error, FOVEA_ERROR_RULE, "rows_first of cross is %jd; that of the source is %jd", rows_first,
                       source_first);
   }
   for (int64_t i = 0; i < decoder.count; i++) {
@@ -107,7 +107,7 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
     if (!status) status = fovea_nn_read_attention(block.cross, &cross, error);
     if (status) return status;
     if (!cross.key || cross.key->in == source->dim) continue;
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of a key of block %d is %d; rows of the source have %d", i,
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of a key of block %jd is %jd; rows of the source have %jd", i,
                       cross.key->in, source->dim);
   }
   return FOVEA_OK;
@@ -129,7 +129,7 @@ static fovea_status measure(coding_call *call, int workers, fovea_error *error) 
   }
   if (status) return status;
   if (output && output->in != call->shape.dim) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of output is %d; the decoder's rows have %d", output->in,
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of output is %jd; the decoder's rows have %jd", output->in,
                       call->shape.dim);
   }
   const size_t of_target = fovea_nn_size_of(&call->shape.all), of_source = fovea_nn_size_of(&source.all);

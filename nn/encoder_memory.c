@@ -28,7 +28,7 @@ static fovea_status check_out(const char *name, const fovea_nn_linear *linear, i
                               fovea_error *error) {
   const fovea_status status = fovea_nn_check_layer(name, linear, error);
   if (status || linear->out == kv_heads * dim) return status;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %d; the problem's kv_heads and dim are %d times %d",
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %jd; the problem's kv_heads and dim are %jd times %jd",
                     name, linear->out, kv_heads, dim);
 }
 
@@ -39,18 +39,18 @@ static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_atte
   fovea_nn_block block;
   fovea_status status = fovea_nn_block_at(&call->decoder, i, &block, error);
   if (status) return status;
-  if (!block.cross) return fovea_fail(error, FOVEA_ERROR_NULL, "cross of block %d is NULL", i);
+  if (!block.cross) return fovea_fail(error, FOVEA_ERROR_NULL, "cross of block %jd is NULL", i);
   status = fovea_nn_read_attention(block.cross, attention, error);
   if (!status) status = check_out("key", attention->key, p->kv_heads, p->qk_dim, error);
   if (!status) status = check_out("value", attention->value, p->kv_heads, p->v_dim, error);
   if (status) return status;
   if (attention->bias_key || attention->bias_value) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "bias_key or bias_value of block %d is given together with caches",
-                      i);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "bias_key or bias_value of block %jd is given together with caches", i);
   }
   if (call->tensors.memory_values || attention->value->in == attention->key->in) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE,
-                    "in of value is %d and in of key is %d: they differ, but memory_values is NULL",
+                    "in of value is %jd and in of key is %jd: they differ, but memory_values is NULL",
                     attention->value->in, attention->key->in);
 }
 

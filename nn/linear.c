@@ -41,11 +41,11 @@ fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *e
   if (status) return status;
   if (linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS && linear->weight_stride != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "weight_stride is %d and would not be used: layout is FOVEA_NN_WEIGHTS_IN_PANELS",
+                      "weight_stride is %jd and would not be used: layout is FOVEA_NN_WEIGHTS_IN_PANELS",
                       linear->weight_stride);
   }
   if (fovea_nn_panel_elements(linear->in, linear->out, linear->weight_type) == 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in %d times out %d is more than 2^57", linear->in, linear->out);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in %jd times out %jd is more than 2^57", linear->in, linear->out);
   }
   const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   status = fovea_nn_check_matrix(&weights, 0, error);

@@ -18,7 +18,7 @@ fovea_status fovea_nn_check_matrix(const fovea_nn_matrix *matrix, int is_output,
   fovea_reach reach;
   /* The field is a stride of rows, not strides of axes. */
   if (is_output && matrix->rows > 1 && matrix->stride > -matrix->dim && matrix->stride < matrix->dim) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s_stride is %d; rows of %d numbers share memory", matrix->name,
+    return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s_stride is %jd; rows of %jd numbers share memory", matrix->name,
                       matrix->stride, matrix->dim);
   }
   status = fovea_validate_strides(&shape, is_output, &reach, error);

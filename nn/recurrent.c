@@ -52,8 +52,8 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
   *layer = copy;
   if (dim == 0) dim = copy->in;
   if (copy->out % gates == 0 && copy->out / gates == dim) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %d; it must be %d times in of hidden, which is %d", name,
-                    copy->out, (int64_t)gates, dim);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %jd; it must be %jd times in of hidden, which is %jd",
+                    name, copy->out, (int64_t)gates, dim);
 }
 
 /* The layers of a cell. The caller's own structs are not used after this. */

@@ -63,7 +63,7 @@ static fovea_status check_settings(const fovea_nn_sinusoid_rows *r, fovea_error 
   }
   if (r->positions && r->first_position != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "first_position is %d and would not be used: positions is not NULL", r->first_position);
+                      "first_position is %jd and would not be used: positions is not NULL", r->first_position);
   }
   return FOVEA_OK;
 }
@@ -80,8 +80,8 @@ static fovea_status check_positions(const fovea_nn_sinusoid_rows *r, fovea_error
   }
   if (r->first_position >= -POSITION_LIMIT && r->first_position <= last) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_POSITION,
-                    "first_position is %d for %d rows; positions must be from %d to %d", r->first_position, r->rows,
-                    -POSITION_LIMIT, POSITION_LIMIT);
+                    "first_position is %jd for %jd rows; positions must be from %jd to %jd", r->first_position,
+                    r->rows, -POSITION_LIMIT, POSITION_LIMIT);
 }
 
 static fovea_status check_rows(const fovea_nn_sinusoid_rows *r, fovea_error *error) {

@@ -235,8 +235,9 @@ fovea_status fovea_nn_stream_check(fovea_nn_stream_call *call, const fovea_execu
   const fovea_nn_stream *s = call->stream;
   const int64_t length = s->layers[0].length, now = length + call->rows;
   if (now > s->most) {
-    return fovea_fail(error, FOVEA_ERROR_POSITION, "the utterance has %d frames and gets %d more; %d is the limit",
-                      length, call->rows, s->most);
+    return fovea_fail(error, FOVEA_ERROR_POSITION,
+                      "the utterance has %jd frames and gets %jd more; %jd is the limit", length, call->rows,
+                      s->most);
   }
   call->y_rows = fovea_nn_stream_y_rows(s, call->rows, call->ends);
   return check_tensors(call, call->rows, call->x, call->y_rows, error);

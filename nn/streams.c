@@ -88,7 +88,7 @@ static fovea_status check_scratch(const fovea_nn_stream_call *call, const fovea_
 }
 
 static fovea_status name_stream(int64_t i, fovea_status status, const fovea_error *why, fovea_error *error) {
-  return status ? fovea_fail(error, status, "streams[%d]: %s", i, why->text) : FOVEA_OK;
+  return status ? fovea_fail(error, status, "streams[%jd]: %s", i, why->text) : FOVEA_OK;
 }
 
 /* Checks each stream by itself, as one of a worker alone, and finds the scratch of a worker. */
@@ -128,7 +128,7 @@ static fovea_status check_together(const streams_call *s, const streams_layout *
     for (int64_t j = 0; j < i && !status; j++) {
       const fovea_nn_stream_call other = call_of(s, j);
       if (other.stream == call.stream)
-        return fovea_fail(error, FOVEA_ERROR_OVERLAP, "streams[%d] is the same stream as streams[%d]", i, j);
+        return fovea_fail(error, FOVEA_ERROR_OVERLAP, "streams[%jd] is the same stream as streams[%jd]", i, j);
       status = check_pair(&call, &other, &why);
       if (!status) status = check_pair(&other, &call, &why);
     }
@@ -169,7 +169,7 @@ static fovea_status compute(const streams_call *s, const streams_layout *l, char
   for (int64_t i = 0; i < s->count; i++) {
     written[i] = data.calls[i].written;
     if (data.calls[i].status && !status)
-      status = fovea_fail(error, data.calls[i].status, "streams[%d] failed while it computed: reset it", i);
+      status = fovea_fail(error, data.calls[i].status, "streams[%jd] failed while it computed: reset it", i);
   }
   return status;
 }

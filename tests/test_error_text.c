@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+FOVEA_PRINTF(3, 4)
 static void write_text(char *to, size_t size, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -16,7 +17,7 @@ static void write_text(char *to, size_t size, const char *format, ...) {
 
 static void assert_numbers(void) {
   char text[200];
-  write_text(text, sizeof text, "%s: %d, %d, %u", "rows", INT64_MIN, INT64_MAX, UINT64_MAX);
+  write_text(text, sizeof text, "%s: %jd, %jd, %ju", "rows", INT64_MIN, INT64_MAX, UINT64_MAX);
   assert_string_equal(text, "rows: -9223372036854775808, 9223372036854775807, 18446744073709551615");
   write_text(text, sizeof text, "%g, %g, %g, %g", 0.5, -1024.0, 1.5e20, 0.0);
   assert_string_equal(text, "0.500000, -1024.000000, 1.500000e20, 0.000000");
@@ -45,7 +46,7 @@ static void test_sizes(void **state) {
   for (size_t size = 1; size <= sizeof whole; size++) {
     char text[sizeof whole + 1];
     memset(text, '?', sizeof text);
-    write_text(text, size, "%s is %d; it must be 0 or more", "q_len", INT64_C(-12));
+    write_text(text, size, "%s is %jd; it must be 0 or more", "q_len", INT64_C(-12));
     assert_int_equal(strlen(text), size - 1);
     assert_memory_equal(text, whole, size - 1);
     assert_int_equal(text[size], '?');
@@ -57,7 +58,7 @@ static void test_status(void **state) {
   (void)state;
   fovea_error error = {.status = FOVEA_OK};
   assert_int_equal(fovea_fail(NULL, FOVEA_ERROR_SIZE, "%s", "nobody reads this"), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_fail(&error, FOVEA_ERROR_SIZE, "%s is %d", "heads", INT64_C(0)), FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_fail(&error, FOVEA_ERROR_SIZE, "%s is %jd", "heads", INT64_C(0)), FOVEA_ERROR_SIZE);
   assert_int_equal(error.status, FOVEA_ERROR_SIZE);
   assert_string_equal(error.text, "heads is 0");
 }

@@ -159,7 +159,8 @@ fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *given, fovea_patte
                         __builtin_mul_overflow((size_t)columns * sizeof(int64_t) + others, (size_t)b.heads, &size);
   char *memory = overflows ? NULL : fovea_allocate(&b.allocator, size);
   if (!memory) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for lists of %d blocks for %d heads", blocks, b.heads);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for lists of %jd blocks for %jd heads", blocks,
+                      b.heads);
   }
   status = make_pattern(&b, blocks, memory, columns, pattern, error);
   fovea_release(&b.allocator, memory);

@@ -94,7 +94,7 @@ static fovea_status check_sizes(fovea_nn_graph_call *call, fovea_error *error) {
   if (status) return status;
   call->width = g->heads * g->dim;
   if (call->width > FOVEA_DIM_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "heads %d times dim %d is more than 2^40", g->heads, g->dim);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "heads %jd times dim %jd is more than 2^40", g->heads, g->dim);
   }
   for (call->padded = 1; call->padded < g->heads;) call->padded *= 2;
   return FOVEA_OK;
@@ -179,7 +179,7 @@ static fovea_status check_layer(fovea_nn_graph_call *call, fovea_error *error) {
   call->graph.edge = &call->edge;
   fovea_resolve_strides(&call->tensors.feature_strides, (fovea_strides){0, 0, call->edge.in});
   if (call->edge.out == call->width) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of edge is %d; heads times dim is %d", call->edge.out,
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of edge is %jd; heads times dim is %jd", call->edge.out,
                     call->width);
 }
 
@@ -198,7 +198,7 @@ static fovea_status check_starts(fovea_nn_graph_call *call, fovea_error *error) 
   for (int64_t i = 0; i <= t->nodes; i++) {
     const int64_t before = i > 0 ? t->edge_starts[i - 1] : 0, count = t->edge_starts[i] - before;
     if (t->edge_starts[i] < before || t->edge_starts[i] > FOVEA_LENGTH_LIMIT) {
-      return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_starts[%d] is %d; it must be from %d to 2^48", i,
+      return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_starts[%jd] is %jd; it must be from %jd to 2^48", i,
                         t->edge_starts[i], before);
     }
     if (i > 0 && count > call->most) call->most = count;
@@ -219,7 +219,7 @@ static fovea_status check_edges(fovea_nn_graph_call *call, fovea_error *error) {
   if (!t->edge_sources && end > first) return fovea_fail(error, FOVEA_ERROR_NULL, "edge_sources is NULL");
   for (int64_t i = first; i < end; i++) {
     if (t->edge_sources[i] >= -1 && t->edge_sources[i] < t->sources) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_sources[%d] is %d; it must be from -1 to %d", i,
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_sources[%jd] is %jd; it must be from -1 to %jd", i,
                       t->edge_sources[i], t->sources - 1);
   }
   return FOVEA_OK;
@@ -243,7 +243,7 @@ static fovea_status check_tensor(const tensor *t, int is_output, fovea_error *er
   fovea_reach reach;
   if (t->strides.batch != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "the batch stride of %s is %d and would not be used: there is no batch", t->name,
+                      "the batch stride of %s is %jd and would not be used: there is no batch", t->name,
                       t->strides.batch);
   }
   if (is_empty(t)) return FOVEA_OK;

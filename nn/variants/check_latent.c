@@ -40,7 +40,7 @@ void fovea_nn_latent_tensors_init_sized(fovea_nn_latent_tensors *tensors, size_t
 static fovea_status check_width(const char *layer, const char *what, int64_t width, int64_t fits,
                                 fovea_error *error) {
   if (width == fits) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %d; it must be %d", what, layer, width, fits);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %jd; it must be %jd", what, layer, width, fits);
 }
 
 static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
@@ -161,7 +161,7 @@ static fovea_status count_segments(fovea_nn_latent_call *call, fovea_error *erro
     if (!status) status = fovea_check_segment_size(sequence, b, error);
     if (status) return status;
     if (sequence->count > 0 && !sequence->segments) {
-      return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments is NULL", b);
+      return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%jd].segments is NULL", b);
     }
     call->segments += sequence->count;
   }
@@ -227,7 +227,7 @@ static fovea_status check_latent(const fovea_nn_latent *latent, fovea_nn_latent_
   call->absorbed = l->form == FOVEA_NN_LATENT_ABSORBED;
   if (call->width < 2 || l->qk_rope_head_dim % 2 != 0) {
     return fovea_fail(error, FOVEA_ERROR_SIZE,
-                      "qk_rope_head_dim is %d and kv_lora_rank %d; the first is even, and their sum at least 2",
+                      "qk_rope_head_dim is %jd and kv_lora_rank %jd; the first is even, and their sum at least 2",
                       l->qk_rope_head_dim, l->kv_lora_rank);
   }
   return check_kv_b(call, error);

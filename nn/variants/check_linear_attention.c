@@ -112,15 +112,15 @@ static fovea_status check_sizes(const fovea_nn_linear_attention_call *call, fove
 
 static fovea_status check_heads(const fovea_nn_linear_attention *a, fovea_error *error) {
   if (a->heads % a->k_heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "k_heads is %d; it must divide heads, which is %d", a->k_heads,
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "k_heads is %jd; it must divide heads, which is %jd", a->k_heads,
                       a->heads);
   }
   if (a->heads % a->q_heads != 0 && a->q_heads % a->heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %d; it must divide heads, or be a multiple of it: %d",
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %jd; it must divide heads, or be a multiple of it: %jd",
                       a->q_heads, a->heads);
   }
   if (output_heads(a) / a->heads > INT32_MAX / 64) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %d; it may be at most %d times heads", a->q_heads,
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %jd; it may be at most %jd times heads", a->q_heads,
                       (int64_t)(INT32_MAX / 64));
   }
   return FOVEA_OK;
@@ -168,7 +168,7 @@ static fovea_status check_lengths(fovea_nn_linear_attention_call *call, fovea_er
   if (status) return status;
   for (int64_t b = 0; t->token_lens && b < t->batch; b++) {
     if (t->token_lens[b] >= 0 && t->token_lens[b] <= t->tokens) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "token_lens[%d] is %d; it must be from 0 to %d", b,
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "token_lens[%jd] is %jd; it must be from 0 to %jd", b,
                       t->token_lens[b], t->tokens);
   }
   return fovea_validate_cumulative("cu_seqlens", t->cu_seqlens, t->batch, t->tokens, "tokens", error);

@@ -35,7 +35,7 @@ static fovea_status read_arguments(const fovea_nn_linformer *linformer, const fo
 static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
   for (int64_t b = 0; p->kv_lens && b < p->batch; b++) {
     if (p->kv_lens[b] >= 0 && p->kv_lens[b] <= p->kv_len) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_lens[%d] is %d; it must be from 0 to kv_len %d", b,
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_lens[%jd] is %jd; it must be from 0 to kv_len %jd", b,
                       p->kv_lens[b], p->kv_len);
   }
   return FOVEA_OK;

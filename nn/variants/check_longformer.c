@@ -41,7 +41,7 @@ void fovea_nn_longformer_rows_init_sized(fovea_nn_longformer_rows *rows, size_t 
 static fovea_status check_states(const fovea_nn_longformer_options *o, fovea_error *error) {
   for (int64_t i = 0; o->states && i < o->batch * o->length; i++) {
     if (o->states[i] >= FOVEA_NN_TOKEN_PADDING && o->states[i] <= FOVEA_NN_TOKEN_GLOBAL) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "states[%d] is %d; it must be -1, 0 or 1", i,
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "states[%jd] is %jd; it must be -1, 0 or 1", i,
                       (int64_t)o->states[i]);
   }
   return FOVEA_OK;
@@ -70,8 +70,8 @@ static fovea_status check_width(const char *name, const char *side, int64_t widt
   int64_t expected;
   const int overflows = __builtin_mul_overflow(heads, dim, &expected);
   if (!overflows && width == expected) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %d; heads and dim of the object make %d times %d", side,
-                    name, width, heads, dim);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %jd; heads and dim of the object make %jd times %jd",
+                    side, name, width, heads, dim);
 }
 
 static fovea_status check_layer(const fovea_nn_longformer_call *call, int number, const char *name,
@@ -85,7 +85,7 @@ static fovea_status check_layer(const fovea_nn_longformer_call *call, int number
   const int is_value = number == FOVEA_NN_LONGFORMER_VALUE || number == FOVEA_NN_LONGFORMER_GLOBAL_VALUE;
   status = check_width(name, "out", linear->out, o->heads, is_value ? o->v_dim : o->qk_dim, error);
   if (status || linear->in == call->layers[FOVEA_NN_LONGFORMER_QUERY]->in) return status;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "in of %s is %d and in of query is %d; they must be equal", name,
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "in of %s is %jd and in of query is %jd; they must be equal", name,
                     linear->in, call->layers[FOVEA_NN_LONGFORMER_QUERY]->in);
 }
 

@@ -84,7 +84,7 @@ static fovea_status check_kinds(const fovea_nn_performer *p, fovea_error *error)
   if (status) return status;
   int64_t numbers;
   if (__builtin_mul_overflow(p->dim, p->features, &numbers) || numbers > INT64_C(1) << 57) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %d times dim %d is more than 2^57", p->features, p->dim);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %jd times dim %jd is more than 2^57", p->features, p->dim);
   }
   if (p->stabiliser == FOVEA_NN_STABILISER_NONE) return FOVEA_OK;
   if (p->kernel == FOVEA_NN_PERFORMER_RELU) {
@@ -173,7 +173,8 @@ static fovea_status check_lens(const char *name, const int64_t *lens, int64_t ba
                                fovea_error *error) {
   for (int64_t i = 0; lens && i < batch; i++) {
     if (lens[i] >= 0 && lens[i] <= most) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "%s[%d] is %d; it must be from 0 to %d", name, i, lens[i], most);
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "%s[%jd] is %jd; it must be from 0 to %jd", name, i, lens[i],
+                      most);
   }
   return FOVEA_OK;
 }
@@ -192,18 +193,18 @@ static fovea_status check_sizes(const fovea_nn_performer *p, const fovea_nn_perf
   if (!status) status = fovea_validate_bounds("tensors", types, 4, FOVEA_ERROR_TYPE, error);
   if (status) return status;
   if (t->heads % t->kv_heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "kv_heads is %d; it must divide heads, which is %d", t->kv_heads,
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "kv_heads is %jd; it must divide heads, which is %jd", t->kv_heads,
                       t->heads);
   }
   if (p->causal && t->q_len != t->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %d, and kv_len is %d; with causal they must be equal",
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %jd, and kv_len is %jd; with causal they must be equal",
                       t->q_len, t->kv_len);
   }
   if (!p->causal && t->state) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "state is set and would not be used: causal is 0");
   }
   if (fovea_nn_performer_state_numbers(p->features, t->v_dim) == 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %d times v_dim %d is more than 2^57", p->features,
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %jd times v_dim %jd is more than 2^57", p->features,
                       t->v_dim);
   }
   return FOVEA_OK;

@@ -79,14 +79,14 @@ static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_t
 static fovea_status check_buckets(const fovea_nn_lsh *l, fovea_error *error) {
   const int64_t a = l->bucket_factors[0], b = l->bucket_factors[1];
   if (l->buckets % 2 != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "buckets is %d; it must be even", l->buckets);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "buckets is %jd; it must be even", l->buckets);
   }
   if (a == 0 && b == 0) return FOVEA_OK;
   if (a >= 2 && b >= 2 && a % 2 == 0 && b % 2 == 0 && a <= l->buckets && b <= l->buckets && a * b == l->buckets)
     return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE,
-                    "bucket_factors are %d and %d; they must be even, and their product buckets, which is %d", a, b,
-                    l->buckets);
+                    "bucket_factors are %jd and %jd; they must be even, and their product buckets, which is %jd", a,
+                    b, l->buckets);
 }
 
 static fovea_status check_sizes(const fovea_nn_lsh *l, const fovea_nn_lsh_tensors *t, fovea_error *error) {
@@ -160,8 +160,8 @@ static fovea_status check_tensors(const fovea_nn_lsh_call *call, fovea_error *er
 static fovea_status check_lengths(const fovea_nn_lsh_tensors *t, fovea_error *error) {
   for (int64_t b = 0; t->lengths && b < t->batch; b++) {
     if (t->lengths[b] >= 0 && t->lengths[b] <= t->length) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%d] is %d; it must be from 0 to length, which is %d", b,
-                      t->lengths[b], t->length);
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%jd] is %jd; it must be from 0 to length, which is %jd",
+                      b, t->lengths[b], t->length);
   }
   return FOVEA_OK;
 }

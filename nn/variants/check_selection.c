@@ -55,8 +55,8 @@ static fovea_status check_sizes(const fovea_nn_selection *s, fovea_error *error)
   int64_t rows, numbers;
   if (__builtin_mul_overflow(s->batch, s->q_len, &rows) || __builtin_mul_overflow(rows, s->top_k, &numbers) ||
       numbers > INT64_C(1) << 57) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times q_len %d times top_k %d is more than 2^57", s->batch,
-                      s->q_len, s->top_k);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %jd times q_len %jd times top_k %jd is more than 2^57",
+                      s->batch, s->q_len, s->top_k);
   }
   return FOVEA_OK;
 }
@@ -68,7 +68,7 @@ static fovea_status check_own_key(const fovea_nn_selection *s, int64_t b, fovea_
     return FOVEA_OK;
   return fovea_fail(
       error, FOVEA_ERROR_RULE,
-      "batch entry %d of the selection has q length %d and kv length %d: the default offset is %d, and causal "
+      "batch entry %jd of the selection has q length %jd and kv length %jd: the default offset is %jd, and causal "
       "depends on it; set offset or offsets: 0 if rows behind the keys are padding",
       b, s->q_len, keys, keys - s->q_len);
 }

@@ -177,7 +177,7 @@ static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_
   if (status) return status;
   int64_t elements;
   if (__builtin_mul_overflow(given->features, given->dim, &elements) || elements > INT64_C(1) << 57) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %d times dim %d is more than 2^57", given->features,
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %jd times dim %jd is more than 2^57", given->features,
                       given->dim);
   }
   return FOVEA_OK;

@@ -27,11 +27,12 @@ static fovea_status check_rate(const char *name, double rate, fovea_error *error
 
 static fovea_status check(const fovea_explanation *given, fovea_error *error) {
   if (given->struct_size < FIRST_EXPLANATION || given->struct_size > sizeof *given)
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "explanation.struct_size is %u; this library knows %u to %u; call fovea_explanation_init()",
-                      (uint64_t)given->struct_size, (uint64_t)FIRST_EXPLANATION, (uint64_t)sizeof *given);
+    return fovea_fail(
+        error, FOVEA_ERROR_STRUCT_SIZE,
+        "explanation.struct_size is %ju; this library knows %ju to %ju; call fovea_explanation_init()",
+        (uint64_t)given->struct_size, (uint64_t)FIRST_EXPLANATION, (uint64_t)sizeof *given);
   if (given->threads < 0)
-    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %d; it must be 1 or more, or 0 for the default",
+    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %jd; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
   fovea_status status = check_rate("flops_per_second", given->flops_per_second, error);
   return status ? status : check_rate("bytes_per_second", given->bytes_per_second, error);

@@ -25,7 +25,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
     size_t size = fovea_plan_scratch_size(plan, workers);
     scratch = allocated = fovea_allocate(&plan->problem.allocator, size);
     if (!scratch) {
-      return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d",
+      return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of scratch, aligned to %jd",
                         (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
     }
   }

@@ -23,7 +23,7 @@ fovea_status fovea_run_bind(const fovea_plan *plan, const fovea_tensors *tensors
   *run = NULL;
   if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
   if (workers < 1)
-    return fovea_fail(error, FOVEA_ERROR_TASK, "workers is %d; it must be 1 or more", (int64_t)workers);
+    return fovea_fail(error, FOVEA_ERROR_TASK, "workers is %jd; it must be 1 or more", (int64_t)workers);
   fovea_run *bound = memory;
   fovea_status status = fovea_validate_memory("run", memory, size, sizeof *bound, error);
   if (!status) status = fovea_bind_tensors(bound, plan, tensors, error);
@@ -39,15 +39,15 @@ fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int w
   if (!run) return fovea_fail(error, FOVEA_ERROR_NULL, "run is NULL");
   if (!run->plan) return fovea_fail(error, FOVEA_ERROR_TASK, "run is not bound: call fovea_run_bind()");
   if (phase < 0 || phase >= run->job.phase_count) {
-    return fovea_fail(error, FOVEA_ERROR_TASK, "phase is %d; the plan has phases 0 to %d", (int64_t)phase,
+    return fovea_fail(error, FOVEA_ERROR_TASK, "phase is %jd; the plan has phases 0 to %jd", (int64_t)phase,
                       (int64_t)run->job.phase_count - 1);
   }
   if (task < 0 || task >= run->job.phases[phase].tasks) {
-    return fovea_fail(error, FOVEA_ERROR_TASK, "task is %d; the phase has tasks 0 to %d", task,
+    return fovea_fail(error, FOVEA_ERROR_TASK, "task is %jd; the phase has tasks 0 to %jd", task,
                       run->job.phases[phase].tasks - 1);
   }
   if (worker < 0 || worker >= run->workers) {
-    return fovea_fail(error, FOVEA_ERROR_TASK, "worker is %d of %d; it must be from 0 to workers - 1",
+    return fovea_fail(error, FOVEA_ERROR_TASK, "worker is %jd of %jd; it must be from 0 to workers - 1",
                       (int64_t)worker, (int64_t)run->workers);
   }
   run->job.phases[phase].run(run, task, worker);

@@ -248,12 +248,12 @@ static fovea_status check_size(const char *name, size_t size, size_t first, size
   if (size > now) {
     return fovea_fail(
         error, FOVEA_ERROR_STRUCT_SIZE,
-        "%s.struct_size is %u, more than this library's %u: the program was compiled for a newer one, or "
+        "%s.struct_size is %ju, more than this library's %ju: the program was compiled for a newer one, or "
         "the struct was not initialised: call fovea_%s_init()",
         name, (uint64_t)size, (uint64_t)now, name);
   }
   if (size < first) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "%s.struct_size is %u, less than %u; call fovea_%s_init()",
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "%s.struct_size is %ju, less than %ju; call fovea_%s_init()",
                       name, (uint64_t)size, (uint64_t)first, name);
   }
   return FOVEA_OK;
@@ -317,7 +317,7 @@ fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution 
   memcpy(execution, given, given->struct_size);
   execution->struct_size = sizeof *execution;
   if (given->threads < 0) {
-    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %d; it must be 1 or more, or 0 for the default",
+    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %jd; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
   }
   return fovea_refuse_unused_execution(execution, error);
@@ -378,7 +378,7 @@ fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fove
   memcpy(pages, given, given->struct_size);
   if (knows_segments(pages->segment_size)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                    "pages.segment_size is %u; this library knows multiples of %u from %u to %u; call "
+                    "pages.segment_size is %ju; this library knows multiples of %ju from %ju to %ju; call "
                     "fovea_pages_init()",
                     (uint64_t)pages->segment_size, (uint64_t) _Alignof(fovea_segment), (uint64_t)FIRST_SEGMENT,
                     (uint64_t)sizeof(fovea_segment));
@@ -387,7 +387,7 @@ fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fove
 fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error) {
   if (knows_segments(sequence->segment_size)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                    "sequences[%d].segment_size is %u; this library knows multiples of %u from %u to %u; call "
+                    "sequences[%jd].segment_size is %ju; this library knows multiples of %ju from %ju to %ju; call "
                     "fovea_sequence_of()",
                     entry, (uint64_t)sequence->segment_size, (uint64_t) _Alignof(fovea_segment),
                     (uint64_t)FIRST_SEGMENT, (uint64_t)sizeof(fovea_segment));

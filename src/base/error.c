@@ -122,18 +122,23 @@ void fovea_write_text(char *to, size_t size, const char *format, va_list *argume
       continue;
     }
     switch (*++format) {
-    case 'd':
-      put_integer(&text, va_arg(*arguments, int64_t));
+    case 'j':
+      if (*++format == 'u')
+        put_unsigned(&text, va_arg(*arguments, uint64_t));
+      else
+        put_integer(&text, va_arg(*arguments, int64_t));
       break;
-    case 'u':
-      put_unsigned(&text, va_arg(*arguments, uint64_t));
+    case 'd':
+      put_integer(&text, va_arg(*arguments, int));
       break;
     case 'g':
       put_double(&text, va_arg(*arguments, double));
       break;
-    default:
+    case 's':
       put_string(&text, va_arg(*arguments, const char *));
       break;
+    default: /* %% */
+      put_char(&text, *format);
     }
   }
   *text.next = '\0';

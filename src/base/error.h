@@ -7,8 +7,20 @@
 
 #include <stdarg.h>
 
-/* Writes the text and returns the status. The format knows %d (int64_t), %u (uint64_t, for sizes), %g (double) and
- * %s, since the library does not use stdio. `error` may be NULL. */
+/* Lets the compiler check arguments against a format of printf. %jd and %ju are for int64_t and uint64_t here, which
+ * are intmax_t and uintmax_t everywhere but on Apple's systems: there they are other types of the same size, and
+ * nothing is checked. */
+#if defined(__APPLE__) || !defined(__GNUC__)
+#define FOVEA_PRINTF(at, first)
+#elif defined(_WIN32) && !defined(__clang__)
+#define FOVEA_PRINTF(at, first) __attribute__((format(gnu_printf, at, first)))
+#else
+#define FOVEA_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#endif
+
+/* Writes the text and returns the status. Of printf's formats it knows %jd (int64_t), %ju (uint64_t, for sizes), %d,
+ * %s, %% and %g (double, with a point in every locale), since the library does not use stdio. `error` may be NULL. */
+FOVEA_PRINTF(3, 4)
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...);
 
 /* Writes a text of such a format into `size` bytes, at least 1, with the zero that ends it. */

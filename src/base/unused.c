@@ -14,12 +14,12 @@ static inline __attribute__((always_inline)) fovea_status refuse_number(int woul
                                                                         int64_t value, int64_t unset,
                                                                         const char *why, fovea_error *error) {
   if (!would_not_be_used || value == unset) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, value, why);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %jd and would not be used: %s", name, value, why);
 }
 
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error) {
   if (!execution->scratch && execution->scratch_size != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "scratch_size is %u and would not be used: scratch is NULL",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "scratch_size is %ju and would not be used: scratch is NULL",
                       (uint64_t)execution->scratch_size);
   }
   return refuse_pointer(!execution->parallel_for, "parallel_context", execution->parallel_context,

@@ -107,14 +107,14 @@ static fovea_sequence make_sequence(const fovea_known_pages *known, const fovea_
 static fovea_status check_page(const fovea_known_pages *known, int64_t page, fovea_error *error) {
   const int64_t count = known->pages.count;
   if (page >= 0 && page < count) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %d; it must be from 0 to %d", page, count - 1);
+  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %jd; it must be from 0 to %jd", page, count - 1);
 }
 
 static fovea_status check_positions(int64_t begin, int64_t end, fovea_error *error) {
   if (begin < 0 || begin > end || end > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_POSITION,
-                      "positions %d to %d (not included) are wanted; they must ascend "
-                      "from 0 or more to %d at most",
+                      "positions %jd to %jd (not included) are wanted; they must ascend "
+                      "from 0 or more to %jd at most",
                       begin, end, FOVEA_LENGTH_LIMIT);
   }
   return FOVEA_OK;
@@ -154,12 +154,12 @@ static fovea_status check_table(const fovea_known_pages *known, const int32_t *t
   if (!table) return fovea_fail(error, FOVEA_ERROR_NULL, "table is NULL");
   if (table_length < 0 || (end - 1) / pages->page_rows >= table_length) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "the table has %d pages of %d rows; position %d is in page %d, counted from 0", table_length,
-                      pages->page_rows, end - 1, (end - 1) / pages->page_rows);
+                      "the table has %jd pages of %jd rows; position %jd is in page %jd, counted from 0",
+                      table_length, pages->page_rows, end - 1, (end - 1) / pages->page_rows);
   }
   for (int64_t i = begin / pages->page_rows; i <= (end - 1) / pages->page_rows; i++) {
     if (table[i] < 0 || table[i] >= pages->count) {
-      return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table[%d] is %d; it must be from 0 to %d", i,
+      return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table[%jd] is %jd; it must be from 0 to %jd", i,
                         (int64_t)table[i], pages->count - 1);
     }
   }
@@ -240,7 +240,7 @@ fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, co
   if (status) return status;
   if (count > 0 && !segments) return fovea_fail(error, FOVEA_ERROR_NULL, "segments is NULL");
   if (count > segment_limit) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "segment_limit is %d; %d segments are needed", segment_limit,
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "segment_limit is %jd; %jd segments are needed", segment_limit,
                       count);
   }
   for (int64_t b = 0; b < batch; b++) {
@@ -263,7 +263,7 @@ static fovea_status check_ring_groups(const fovea_known_pages *known, int64_t be
     if (groups > known->pages.page_rows / keys)
       return fovea_fail(
           error, FOVEA_ERROR_SEGMENTS,
-          "positions %d to %d are wanted: %d groups of keys that share scales of %s; the ring holds %d", begin,
+          "positions %jd to %jd are wanted: %jd groups of keys that share scales of %s; the ring holds %jd", begin,
           end - 1, groups, values ? "v" : "k", known->pages.page_rows / keys);
   }
   return FOVEA_OK;
@@ -281,8 +281,8 @@ fovea_status fovea_cache_ring(const fovea_pages *given, int64_t page, int64_t be
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", segments ? "sequence" : "segments");
   const int64_t page_rows = known.pages.page_rows;
   if (end - begin > page_rows) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "positions %d to %d are wanted of a ring that holds %d", begin,
-                      end - 1, page_rows);
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "positions %jd to %jd are wanted of a ring that holds %jd",
+                      begin, end - 1, page_rows);
   }
   status = check_ring_groups(&known, begin, end, error);
   if (status) return status;

@@ -148,12 +148,12 @@ static fovea_status refuse(const fovea_claim *a, const fovea_claim *b, fovea_err
   const fovea_claim *first = a->written ? a : b, *other = a->written ? b : a;
   if (other->segment >= 0) {
     return fovea_fail(error, FOVEA_ERROR_OVERLAP,
-                      "rows to be written to sequences[%d].segments[%d].%s share memory with rows of "
-                      "sequences[%d].segments[%d].%s",
+                      "rows to be written to sequences[%jd].segments[%jd].%s share memory with rows of "
+                      "sequences[%jd].segments[%jd].%s",
                       first->entry, first->segment, first->name, other->entry, other->segment, other->name);
   }
   return fovea_fail(error, FOVEA_ERROR_OVERLAP,
-                    "rows to be written to sequences[%d].segments[%d].%s share memory with %s", first->entry,
+                    "rows to be written to sequences[%jd].segments[%jd].%s share memory with %s", first->entry,
                     first->segment, first->name, other->name);
 }
 
@@ -179,7 +179,7 @@ static fovea_status compare(const window *w, int count, const fovea_claim *claim
 static fovea_status check_inside(const fovea_claim *claim, fovea_error *error) {
   if (!claim->written || fovea_claim_is_apart(claim)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                    "the strides of sequences[%d].segments[%d].%s let heads or rows share memory", claim->entry,
+                    "the strides of sequences[%jd].segments[%jd].%s let heads or rows share memory", claim->entry,
                     claim->segment, claim->name);
 }
 

@@ -75,7 +75,7 @@ typedef struct subject {
 /* The text of the place, which may be written into `room`. */
 static const char *place_of(const subject *s, fovea_error *room) {
   if (s->entry == FOVEA_ENTRY_OF_PAGES) return "pages";
-  fovea_fail(room, FOVEA_OK, "sequences[%d].segments[%d]", s->entry, s->number);
+  fovea_fail(room, FOVEA_OK, "sequences[%jd].segments[%jd]", s->entry, s->number);
   return room->text;
 }
 
@@ -132,7 +132,7 @@ static fovea_status check_elements(const fovea_segment *segment, int values, con
   const int type = (int)(values ? segment->v_type : segment->k_type);
   fovea_error room;
   if (type != 0)
-    return fovea_fail(s->error, FOVEA_ERROR_UNUSED, "%s.%s_type is %d; with a format it must be 0",
+    return fovea_fail(s->error, FOVEA_ERROR_UNUSED, "%s.%s_type is %jd; with a format it must be 0",
                       place_of(s, &room), s->name, (int64_t)type);
   return FOVEA_OK;
 }

@@ -251,10 +251,11 @@ static fovea_status check_group(const fovea_segment *segment, int64_t keys, int 
   const int64_t last = segment->first + segment->rows;
   const int64_t from = begin > segment->first ? begin : segment->first, to = end < last ? end : last;
   if ((from - segment->first) % keys == 0 && ((to - segment->first) % keys == 0 || to == last)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                    "sequences[%d].segments[%d].%s is written in groups of %d keys from position %d on; positions "
-                    "%d to %d do not fill them: keep the newest rows in a segment of another format",
-                    entry, number, values ? "v" : "k", keys, segment->first, from, to - 1);
+  return fovea_fail(
+      error, FOVEA_ERROR_SEGMENTS,
+      "sequences[%jd].segments[%jd].%s is written in groups of %jd keys from position %jd on; positions "
+      "%jd to %jd do not fill them: keep the newest rows in a segment of another format",
+      entry, number, values ? "v" : "k", keys, segment->first, from, to - 1);
 }
 
 static fovea_status check_side(const fovea_sequence *sequence, const fovea_segment *segment,
@@ -265,13 +266,13 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
   if (!format) return FOVEA_OK;
   if (dim > FOVEA_QUANTISED_DIMS)
     return fovea_fail(error, FOVEA_ERROR_SIZE,
-                      "sequences[%d].segments[%d].%s has a format; %s_dim is %d, and must be at most %d to be "
+                      "sequences[%jd].segments[%jd].%s has a format; %s_dim is %jd, and must be at most %jd to be "
                       "written or copied",
                       entry, number, values ? "v" : "k", values ? "v" : "qk", dim, (int64_t)FOVEA_QUANTISED_DIMS);
   if (!written) return FOVEA_OK;
   if (!fovea_table_ascends(format))
     return fovea_fail(error, FOVEA_ERROR_TYPE,
-                      "sequences[%d].segments[%d].%s_format.table does not ascend; such a format is only read",
+                      "sequences[%jd].segments[%jd].%s_format.table does not ascend; such a format is only read",
                       entry, number, values ? "v" : "k");
   const fovea_code_layout layout = fovea_lay_out_codes(format, dim, 0); /* the same keys as in panels */
   return check_group(segment, fovea_keys_at_once(&layout), values, entry, number, begin, end, error);

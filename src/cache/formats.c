@@ -54,6 +54,7 @@ typedef struct subject {
 } subject;
 
 /* `must` is a format of fovea_fail(). */
+FOVEA_PRINTF(5, 6)
 static fovea_status refuse(const subject *s, fovea_status status, const char *field, int64_t value,
                            const char *must, ...) {
   char text[sizeof(fovea_error)];
@@ -63,9 +64,9 @@ static fovea_status refuse(const subject *s, fovea_status status, const char *fi
   va_end(arguments);
   if (s->entry < 0) {
     const char *of = s->entry == FOVEA_NO_ENTRY ? "format" : s->number ? "pages.v_format" : "pages.k_format";
-    return fovea_fail(s->error, status, "%s.%s is %d; it must %s", of, field, value, text);
+    return fovea_fail(s->error, status, "%s.%s is %jd; it must %s", of, field, value, text);
   }
-  return fovea_fail(s->error, status, "sequences[%d].segments[%d]: format.%s is %d; it must %s", s->entry,
+  return fovea_fail(s->error, status, "sequences[%jd].segments[%jd]: format.%s is %jd; it must %s", s->entry,
                     s->number, field, value, text);
 }
 
@@ -85,7 +86,7 @@ static fovea_status check_kinds(const subject *s) {
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
     if (kinds[i].value < 0 || kinds[i].value >= kinds[i].count)
-      return refuse(s, FOVEA_ERROR_TYPE, kinds[i].field, kinds[i].value, "be from 0 to %d",
+      return refuse(s, FOVEA_ERROR_TYPE, kinds[i].field, kinds[i].value, "be from 0 to %jd",
                     (int64_t)kinds[i].count - 1);
   }
   if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");

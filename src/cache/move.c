@@ -56,14 +56,14 @@ static fovea_status check_rotation(move_call *call, fovea_error *error) {
                       "rotary has tables, and these have no differences of positions: give the base or the "
                       "frequencies that they were made of");
   if (m->qk_dim > FOVEA_QUANTISED_DIMS)
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "qk_dim is %d; keys that are rotated have at most %d", m->qk_dim,
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "qk_dim is %jd; keys that are rotated have at most %jd", m->qk_dim,
                       (int64_t)FOVEA_QUANTISED_DIMS);
   const int64_t by = m->rotate_by == FOVEA_ROTATE_AS_MOVED ? m->to - m->begin : m->rotate_by;
   const int64_t limit = INT64_C(1) << 40;
   call->turns = by != 0 && call->rotary.dims > 0;
   if (by >= -limit && by <= limit) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_POSITION, "keys are rotated by %d positions; it must be from %d to %d", by,
-                    -limit, limit);
+  return fovea_fail(error, FOVEA_ERROR_POSITION, "keys are rotated by %jd positions; it must be from %jd to %jd",
+                    by, -limit, limit);
 }
 
 /* Groups of keys that do not fit on the stack may not take the place of the rows that they are made from. */
@@ -81,8 +81,8 @@ static fovea_status check_groups(const move_call *call, fovea_error *error) {
       if (keys == 1 || by >= keys || keys * ((dim + 15) / 16 * 16) <= FOVEA_QUANTISED_DIMS) continue;
       return fovea_fail(
           error, FOVEA_ERROR_SEGMENTS,
-          "rows move by %d positions, and sequences[0].segments[%d].%s is written in groups of %d keys "
-          "with more than %d numbers: move by at least a group",
+          "rows move by %jd positions, and sequences[0].segments[%jd].%s is written in groups of %jd keys "
+          "with more than %jd numbers: move by at least a group",
           by, fovea_segment_number(sequence, segment), values ? "v" : "k", keys, (int64_t)FOVEA_QUANTISED_DIMS);
     }
     if (segment->first + segment->rows >= call->copy.end) return FOVEA_OK;

@@ -10,7 +10,7 @@
 fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, int32_t count, fovea_error *error) {
   if (!pool || !references) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "references" : "pool");
   if (count < 1 || count == INT32_MAX) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "count is %d; it must be from 1 to %d", (int64_t)count,
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "count is %jd; it must be from 1 to %jd", (int64_t)count,
                       (int64_t)INT32_MAX - 1);
   }
   *pool = (fovea_page_pool){references, count, count, 0};
@@ -21,7 +21,7 @@ fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, in
 fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *error) {
   if (!pool || !page) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "page" : "pool");
   if (pool->free_count == 0) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "none of the pool's %d pages is free", (int64_t)pool->count);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "none of the pool's %jd pages is free", (int64_t)pool->count);
   }
   *page = pool->first_free;
   pool->first_free = -1 - pool->references[*page];
@@ -33,17 +33,17 @@ fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *
 static fovea_status check_used(const fovea_page_pool *pool, int32_t page, fovea_error *error) {
   if (!pool) return fovea_fail(error, FOVEA_ERROR_NULL, "pool is NULL");
   if (page < 0 || page >= pool->count) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %d; it must be from 0 to %d", (int64_t)page,
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %jd; it must be from 0 to %jd", (int64_t)page,
                       (int64_t)pool->count - 1);
   }
   if (pool->references[page] >= 1) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page %d is not in use", (int64_t)page);
+  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page %jd is not in use", (int64_t)page);
 }
 
 fovea_status fovea_page_share(fovea_page_pool *pool, int32_t page, fovea_error *error) {
   fovea_status status = check_used(pool, page, error);
   if (!status && pool->references[page] == INT32_MAX) {
-    status = fovea_fail(error, FOVEA_ERROR_SIZE, "page %d has %d users, which is the most", (int64_t)page,
+    status = fovea_fail(error, FOVEA_ERROR_SIZE, "page %jd has %jd users, which is the most", (int64_t)page,
                         (int64_t)INT32_MAX);
   }
   if (!status) pool->references[page]++;
@@ -105,13 +105,13 @@ fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_coun
     status = fovea_cache_contiguous(at, 0, &segment, error);
     if (status) return status;
     if (at->struct_size != pages->struct_size || at->page_rows != pages->page_rows) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%d].%s is %d; that of pages[0] is %d", i,
+      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%jd].%s is %jd; that of pages[0] is %jd", i,
                         at->struct_size != pages->struct_size ? "struct_size" : "page_rows",
                         at->struct_size != pages->struct_size ? (int64_t)at->struct_size : at->page_rows,
                         at->struct_size != pages->struct_size ? (int64_t)pages->struct_size : pages->page_rows);
     }
     if (pool && at->count < pool->count) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%d].count is %d; the pool has %d pages", i, at->count,
+      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%jd].count is %jd; the pool has %jd pages", i, at->count,
                         (int64_t)pool->count);
     }
   }

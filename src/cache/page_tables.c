@@ -32,7 +32,7 @@ static fovea_status check_tables(const page_tables *t, fovea_error *error) {
   for (int64_t b = 0; b < t->batch; b++) {
     if (t->counts[b] >= 0 && t->counts[b] <= t->length) continue;
     return fovea_fail(error, FOVEA_ERROR_SIZE,
-                      "page_counts[%d] is %d; it must be from 0 to table_length, which is %d", b, t->counts[b],
+                      "page_counts[%jd] is %jd; it must be from 0 to table_length, which is %jd", b, t->counts[b],
                       t->length);
   }
   return FOVEA_OK;
@@ -41,9 +41,9 @@ static fovea_status check_tables(const page_tables *t, fovea_error *error) {
 static fovea_status check_page(const page_tables *t, int64_t b, int64_t i, fovea_error *error) {
   const int32_t page = t->numbers[b * t->length + i];
   if (fovea_page_is_used(t->pool, page)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                    "page %d of table %d is %d; page_counts[%d] is %d, but that page is %s", i, b, (int64_t)page, b,
-                    t->counts[b], page >= 0 && page < t->pool->count ? "not in use" : "none of the pool's");
+  return fovea_fail(
+      error, FOVEA_ERROR_SEGMENTS, "page %jd of table %jd is %jd; page_counts[%jd] is %jd, but that page is %s", i,
+      b, (int64_t)page, b, t->counts[b], page >= 0 && page < t->pool->count ? "not in use" : "none of the pool's");
 }
 
 /* ---- More rows ----------------------------------------------------------------------------------------------- */
@@ -62,16 +62,17 @@ static fovea_status check_lengths(const page_tables *t, const int64_t *lengths, 
                                   fovea_error *error) {
   if (lengths[b] < 0 || ends[b] < lengths[b] || ends[b] > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_LENGTHS,
-                      "lengths[%d] is %d and ends[%d] is %d; they must ascend, from 0 to %d", b, lengths[b], b,
+                      "lengths[%jd] is %jd and ends[%jd] is %jd; they must ascend, from 0 to %jd", b, lengths[b], b,
                       ends[b], FOVEA_LENGTH_LIMIT);
   }
   if (pages_of(t, ends[b]) > t->length) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table_length is %d; ends[%d] is %d, which needs %d pages",
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table_length is %jd; ends[%jd] is %jd, which needs %jd pages",
                       t->length, b, ends[b], pages_of(t, ends[b]));
   }
   if (pages_of(t, lengths[b]) > t->counts[b]) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page_counts[%d] is %d; lengths[%d] is %d, which needs %d pages",
-                      b, t->counts[b], b, lengths[b], pages_of(t, lengths[b]));
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "page_counts[%jd] is %jd; lengths[%jd] is %jd, which needs %jd pages", b, t->counts[b], b,
+                      lengths[b], pages_of(t, lengths[b]));
   }
   return FOVEA_OK;
 }
@@ -103,7 +104,7 @@ static fovea_status check_extension(const page_tables *t, const int64_t *lengths
     if (w.end > t->counts[b]) needed += w.end - t->counts[b];
   }
   if (needed <= t->pool->free_count) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_MEMORY, "%d pages are needed; %d of the pool's %d are free", needed,
+  return fovea_fail(error, FOVEA_ERROR_MEMORY, "%jd pages are needed; %jd of the pool's %jd are free", needed,
                     (int64_t)t->pool->free_count, (int64_t)t->pool->count);
 }
 
@@ -181,7 +182,7 @@ fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_rows, int64
   if (!lengths) return fovea_fail(error, FOVEA_ERROR_NULL, "lengths is NULL");
   for (int64_t b = 0; b < batch; b++) {
     if (lengths[b] >= 0 && lengths[b] <= FOVEA_LENGTH_LIMIT) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%d] is %d; it must be from 0 to %d", b, lengths[b],
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%jd] is %jd; it must be from 0 to %jd", b, lengths[b],
                       FOVEA_LENGTH_LIMIT);
   }
   for (int64_t b = 0; b < batch; b++) {

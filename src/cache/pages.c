@@ -22,7 +22,7 @@ static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
   status = fovea_validate_bounds("pages", types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
   if (status) return status;
   if (pages->k_layout == FOVEA_KEYS_IN_PANELS && pages->page_rows % FOVEA_PANEL_ROWS != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "pages.page_rows is %d; with panels it must be a multiple of %d",
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "pages.page_rows is %jd; with panels it must be a multiple of %jd",
                       pages->page_rows, (int64_t)FOVEA_PANEL_ROWS);
   }
   return FOVEA_OK;
@@ -34,7 +34,7 @@ static fovea_status check_distance(const char *name, int64_t count, const char *
   const int64_t limit = INT64_C(1) << 57;
   int64_t last;
   if (!__builtin_mul_overflow(count - 1, step, &last) && last <= limit && last >= -limit) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE, "pages.%s is %d; %d %s reach further than 2^57 %s", name, step,
+  return fovea_fail(error, FOVEA_ERROR_STRIDE, "pages.%s is %jd; %jd %s reach further than 2^57 %s", name, step,
                     count, things, units);
 }
 
@@ -51,7 +51,7 @@ static fovea_status check_groups(const fovea_pages *pages, const fovea_code_layo
   if (pages->page_rows % together == 0) return FOVEA_OK;
   return fovea_fail(
       error, FOVEA_ERROR_SIZE,
-      "pages.page_rows is %d; with %s_format it must be a multiple of %d, the keys that share scales, "
+      "pages.page_rows is %jd; with %s_format it must be a multiple of %jd, the keys that share scales, "
       "words or a unit",
       pages->page_rows, values ? "v" : "k", together);
 }
@@ -81,7 +81,7 @@ static fovea_status check_codes(const fovea_pages *pages, int values, fovea_erro
   const fovea_segment_shape shape = {pages->kv_heads, pages->qk_dim, pages->v_dim, 0};
   const fovea_format *format = fovea_page_format(pages, values);
   if (pages->segment_size < FOVEA_SEGMENT_WITH_FORMATS)
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.%s_format is set; segments of segment_size %u have none",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.%s_format is set; segments of segment_size %ju have none",
                       values ? "v" : "k", (uint64_t)pages->segment_size);
   fovea_status status = fovea_check_coded_side(&sequence, &segment, &shape, values, FOVEA_ENTRY_OF_PAGES, 0, error);
   if (status) return status;
@@ -148,7 +148,7 @@ static fovea_status check_apart(const fovea_pages *pages, const fovea_shape *sha
   if (rows_are_apart(shape, pages->layers, layer, &stride, &needed)) return FOVEA_OK;
   return fovea_fail(
       error, FOVEA_ERROR_STRIDE,
-      "rows of %s share memory: a stride is %d, less than %d; after a size of pages was changed, call "
+      "rows of %s share memory: a stride is %jd, less than %jd; after a size of pages was changed, call "
       "fovea_pages_init() again, or set the strides and layers' distances",
       shape->name, stride, needed);
 }
@@ -174,7 +174,7 @@ fovea_status fovea_know_pages(const fovea_pages *given, fovea_known_pages *known
   if (!status) status = check_side(known, 0, &k_reach, error);
   if (!status) status = check_side(known, 1, &v_reach, error);
   if (!status && pages->layers > 1 && pages->segment_size < FOVEA_SEGMENT_WITH_LAYERS) {
-    status = fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.layers is %d; segments of segment_size %u have one",
+    status = fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.layers is %jd; segments of segment_size %ju have one",
                         pages->layers, (uint64_t)pages->segment_size);
   }
   if (!status)
@@ -248,7 +248,7 @@ fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_f
   fovea_status status = fovea_read_pages(pages, &known, error);
   if (!status) status = check_sizes(&known, error);
   if (!status && pages->struct_size < sizeof known && (k_format || v_format))
-    status = fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "pages.struct_size is %u; formats need %u",
+    status = fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "pages.struct_size is %ju; formats need %ju",
                         (uint64_t)pages->struct_size, (uint64_t)sizeof known);
   for (int values = 0; values < 2 && !status; values++) {
     const int64_t dim = values ? known.v_dim : known.qk_dim;

@@ -90,10 +90,10 @@ fovea_status fovea_format_init_sized(fovea_format *format, size_t struct_size, f
                                      fovea_error *error) {
   if (!format) return fovea_fail(error, FOVEA_ERROR_NULL, "format is NULL");
   if (struct_size != sizeof *format)
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "format.struct_size is %u; this library knows %u",
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "format.struct_size is %ju; this library knows %ju",
                       (uint64_t)struct_size, (uint64_t)sizeof *format);
   if ((int)name < 0 || (int)name >= PRESETS)
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "name is %d; it must be from 0 to %d", (int64_t)(int)name,
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "name is %jd; it must be from 0 to %jd", (int64_t)(int)name,
                       (int64_t)PRESETS - 1);
   *format = presets[name].format;
   return FOVEA_OK;

@@ -93,23 +93,24 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
     return fovea_check_coded_side(sequence, segment, shape, values, entry, number, error);
   if (sequence->segment_size >= FOVEA_SEGMENT_WITH_FORMATS && has_scales(segment, values))
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "sequences[%d].segments[%d].%s_scales is set, but %s_format is NULL", entry, number, name,
+                      "sequences[%jd].segments[%jd].%s_scales is set, but %s_format is NULL", entry, number, name,
                       name);
   if (type < 0 || type >= FOVEA_TYPES) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%d].segments[%d].%s_type is %d; it must be from 0 to %d",
-                      entry, number, name, (int64_t)type, (int64_t)FOVEA_TYPES - 1);
+    return fovea_fail(error, FOVEA_ERROR_TYPE,
+                      "sequences[%jd].segments[%jd].%s_type is %jd; it must be from 0 to %jd", entry, number, name,
+                      (int64_t)type, (int64_t)FOVEA_TYPES - 1);
   }
   if (!fovea_segment_reach(sequence, segment, shape, values, &reach)) {
     return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                      "sequences[%d].segments[%d].%s: the elements reach further than 2^57 from the first", entry,
+                      "sequences[%jd].segments[%jd].%s: the elements reach further than 2^57 from the first", entry,
                       number, name);
   }
   if (!pointer)
-    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments[%d].%s is NULL", entry, number, name);
+    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%jd].segments[%jd].%s is NULL", entry, number, name);
   if ((uintptr_t)pointer % (uintptr_t)reach.alignment != 0) {
     return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
-                      "sequences[%d].segments[%d].%s is %d bytes off an address that is a multiple of %d", entry,
-                      number, name, (int64_t)((uintptr_t)pointer % (uintptr_t)reach.alignment),
+                      "sequences[%jd].segments[%jd].%s is %jd bytes off an address that is a multiple of %jd",
+                      entry, number, name, (int64_t)((uintptr_t)pointer % (uintptr_t)reach.alignment),
                       (int64_t)reach.alignment);
   }
   return FOVEA_OK;
@@ -128,8 +129,8 @@ static fovea_status check_sizes(const fovea_sequence *sequence, const fovea_segm
                {"v_dim", shape->v_dim, segment->v_dim}};
   for (int i = 0; i < 3; i++) {
     if (sizes[i].known == 0 || sizes[i].known == sizes[i].wanted) continue;
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "%s is %d; sequences[%d].segments[%d].%s is %d", sizes[i].name,
-                      sizes[i].wanted, entry, number, sizes[i].name, sizes[i].known);
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "%s is %jd; sequences[%jd].segments[%jd].%s is %jd",
+                      sizes[i].name, sizes[i].wanted, entry, number, sizes[i].name, sizes[i].known);
   }
   return FOVEA_OK;
 }
@@ -154,29 +155,30 @@ static fovea_status check_segment(const fovea_sequence *sequence, const fovea_se
                                   fovea_error *error) {
   const int64_t limit = POSITION_LIMIT;
   if (segment->first < 0 || segment->rows < 1 || segment->first > limit || segment->rows > limit) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d].segments[%d] has %d rows from position %d; neither may be negative or beyond "
-                      "2^48, and there must be a row",
-                      entry, number, segment->rows, segment->first);
+    return fovea_fail(
+        error, FOVEA_ERROR_SEGMENTS,
+        "sequences[%jd].segments[%jd] has %jd rows from position %jd; neither may be negative or beyond "
+        "2^48, and there must be a row",
+        entry, number, segment->rows, segment->first);
   }
   int layout = (int)segment->k_layout;
   if (layout < 0 || layout > FOVEA_KEYS_IN_PANELS) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%d].segments[%d].k_layout is %d; it must be 0 or 1",
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%jd].segments[%jd].k_layout is %jd; it must be 0 or 1",
                       entry, number, (int64_t)layout);
   }
   if (layout == FOVEA_KEYS_IN_PANELS && segment->first % FOVEA_PANEL_ROWS != 0) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d].segments[%d] has panels from position %d; it must be a multiple of %d", entry,
-                      number, segment->first, (int64_t)FOVEA_PANEL_ROWS);
+                      "sequences[%jd].segments[%jd] has panels from position %jd; it must be a multiple of %jd",
+                      entry, number, segment->first, (int64_t)FOVEA_PANEL_ROWS);
   }
   const int64_t layers = fovea_segment_layers(sequence, segment);
   if (layers < 0 || layers > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d].segments[%d].layers is %d; it must be from 0 to %d", entry, number, layers,
+                      "sequences[%jd].segments[%jd].layers is %jd; it must be from 0 to %jd", entry, number, layers,
                       FOVEA_LENGTH_LIMIT);
   }
   if (shape->layer > 0 && shape->layer >= layers) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; sequences[%d].segments[%d].layers is %d",
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %jd; sequences[%jd].segments[%jd].layers is %jd",
                       shape->layer, entry, number, layers);
   }
   fovea_status status = check_sizes(sequence, segment, shape, entry, number, error);
@@ -199,38 +201,41 @@ typedef struct wanted_positions {
 static fovea_status check_order(const wanted_positions *wanted, const fovea_segment *segment, int64_t number,
                                 int64_t position, fovea_error *error) {
   if (segment->first < position) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d].segments[%d] begins at position %d; the one before ends before %d: segments "
-                      "ascend and do not overlap",
-                      wanted->entry, number, segment->first, position);
+    return fovea_fail(
+        error, FOVEA_ERROR_SEGMENTS,
+        "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd: segments "
+        "ascend and do not overlap",
+        wanted->entry, number, segment->first, position);
   }
   if (segment->first == position || wanted->holes) return FOVEA_OK;
   if (segment->first <= wanted->begin || position >= wanted->end) return FOVEA_OK; /* a hole that nobody asks for */
   if (!wanted->read) {
     return fovea_fail(
         error, FOVEA_ERROR_SEGMENTS,
-        "sequences[%d].segments[%d] begins at position %d; the one before ends before %d; positions %d "
-        "to %d are wanted",
+        "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd; positions %jd "
+        "to %jd are wanted",
         wanted->entry, number, segment->first, position, wanted->begin, wanted->end - 1);
   }
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                    "sequences[%d].segments[%d] begins at position %d; the one before ends before %d: set holes of "
-                    "the problem to 1 if keys between them do not exist (docs/caches.md, \"Forgetting\")",
-                    wanted->entry, number, segment->first, position);
+  return fovea_fail(
+      error, FOVEA_ERROR_SEGMENTS,
+      "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd: set holes of "
+      "the problem to 1 if keys between them do not exist (docs/caches.md, \"Forgetting\")",
+      wanted->entry, number, segment->first, position);
 }
 
 /* Checks that the segments reach from the first wanted position to the last. Only first ones may be missing. */
 static fovea_status check_ends(const wanted_positions *wanted, int64_t first, int64_t end, fovea_error *error) {
   if ((first <= wanted->begin || wanted->holes) && end >= wanted->end) return FOVEA_OK;
   if (wanted->read && end >= wanted->end) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d] holds positions %d to %d; positions %d to %d are wanted: if earlier ones are "
-                      "not held any more, set kv_begins[%d] of the problem to %d",
-                      wanted->entry, first, end - 1, wanted->begin, wanted->end - 1, wanted->entry, first);
+    return fovea_fail(
+        error, FOVEA_ERROR_SEGMENTS,
+        "sequences[%jd] holds positions %jd to %jd; positions %jd to %jd are wanted: if earlier ones are "
+        "not held any more, set kv_begins[%jd] of the problem to %jd",
+        wanted->entry, first, end - 1, wanted->begin, wanted->end - 1, wanted->entry, first);
   }
   return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                    "sequences[%d] holds positions %d to %d; positions %d to %d are wanted", wanted->entry, first,
-                    end - 1, wanted->begin, wanted->end - 1);
+                    "sequences[%jd] holds positions %jd to %jd; positions %jd to %jd are wanted", wanted->entry,
+                    first, end - 1, wanted->begin, wanted->end - 1);
 }
 
 static fovea_status check_segments(const fovea_sequence *sequence, const fovea_segment_shape *shape,
@@ -238,12 +243,13 @@ static fovea_status check_segments(const fovea_sequence *sequence, const fovea_s
   const int64_t entry = wanted->entry;
   if (wanted->begin >= wanted->end) return FOVEA_OK; /* no position is wanted */
   if (!sequence->segments && sequence->count > 0) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments is NULL while count is %d", entry,
+    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%jd].segments is NULL while count is %jd", entry,
                       sequence->count);
   }
   if (sequence->count < 1) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "sequences[%d] has no segments; positions %d to %d are wanted",
-                      entry, wanted->begin, wanted->end - 1);
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%jd] has no segments; positions %jd to %jd are wanted", entry, wanted->begin,
+                      wanted->end - 1);
   }
   fovea_status status = fovea_check_segment_size(sequence, entry, error);
   if (status) return status;
@@ -297,7 +303,7 @@ static fovea_status check_rows_apart(const fovea_sequence *sequence, const fovea
   }
   if (segment->rows <= keys || step >= size || step <= -size) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                    "sequences[%d].segments[%d].%s_row is %d; rows share memory unless its size is at least %d",
+                    "sequences[%jd].segments[%jd].%s_row is %jd; rows share memory unless its size is at least %jd",
                     entry, number, values ? "v" : "k", step, size);
 }
 

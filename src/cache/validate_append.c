@@ -42,13 +42,13 @@ static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rota
                                     fovea_error *error) {
   int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
   if (count < 0 || count > rows->rows) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "row_counts[%d] is %d; it must be from 0 to rows, which is %d",
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "row_counts[%jd] is %jd; it must be from 0 to rows, which is %jd",
                       entry, count, rows->rows);
   }
   if (count == 0) return FOVEA_OK;
   if (first < 0 || first > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_POSITION,
-                      "the first row of batch entry %d is at position %d; it must be from 0 to %d", entry, first,
+                      "the first row of batch entry %jd is at position %jd; it must be from 0 to %jd", entry, first,
                       FOVEA_LENGTH_LIMIT);
   }
   if (!rotary) return FOVEA_OK;

@@ -5,7 +5,7 @@
 #include "feature.h"
 
 static fovea_status refuse(const char *name, fovea_vectors vectors, const char *half, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s is not FOVEA_MODE_INT8", name,
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %jd and would not be used: %s is not FOVEA_MODE_INT8", name,
                     (int64_t)vectors, half);
 }
 

@@ -10,7 +10,7 @@ static fovea_status check_list(const char *name, const int64_t *list, int64_t co
                                fovea_status status, fovea_error *error) {
   for (int64_t i = 0; list && i < count; i++) {
     if (list[i] < least || list[i] > most) {
-      return fovea_fail(error, status, "%s[%d] is %d; it must be from %d to %d", name, i, list[i], least, most);
+      return fovea_fail(error, status, "%s[%jd] is %jd; it must be from %jd to %jd", name, i, list[i], least, most);
     }
   }
   return FOVEA_OK;
@@ -41,10 +41,10 @@ fovea_status fovea_check_packed(const fovea_problem *p, fovea_error *error) {
 fovea_status fovea_check_offset(const fovea_problem *p, fovea_error *error) {
   const int set = p->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
   if (p->offsets && set)
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "offset is %d and would not be used: offsets is not NULL",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "offset is %jd and would not be used: offsets is not NULL",
                       p->offset);
   if (set && (p->offset > FOVEA_LENGTH_LIMIT || p->offset < -FOVEA_LENGTH_LIMIT)) {
-    return fovea_fail(error, FOVEA_ERROR_RULE, "offset is %d; it must be from %d to %d", p->offset,
+    return fovea_fail(error, FOVEA_ERROR_RULE, "offset is %jd; it must be from %jd to %jd", p->offset,
                       -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT);
   }
   return check_list("offsets", p->offsets, p->batch, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT, FOVEA_ERROR_RULE,
@@ -61,7 +61,7 @@ fovea_status fovea_check_kv_begins(const fovea_problem *p, fovea_error *error) {
   for (int64_t b = 0; b < p->batch; b++) {
     const int64_t most = fovea_entry_lengths(p, b).kv_len;
     if (p->kv_begins[b] < 0 || p->kv_begins[b] > most) {
-      return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_begins[%d] is %d; it must be from 0 to %d", b,
+      return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_begins[%jd] is %jd; it must be from 0 to %jd", b,
                         p->kv_begins[b], most);
     }
   }
@@ -70,12 +70,12 @@ fovea_status fovea_check_kv_begins(const fovea_problem *p, fovea_error *error) {
 
 fovea_status fovea_check_key_range(const fovea_problem *p, fovea_error *error) {
   if (p->keys_begin < 0 || p->keys_begin > p->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_RULE, "keys_begin is %d; it must be from 0 to kv_len, which is %d",
+    return fovea_fail(error, FOVEA_ERROR_RULE, "keys_begin is %jd; it must be from 0 to kv_len, which is %jd",
                       p->keys_begin, p->kv_len);
   }
   if (p->keys_end != FOVEA_UNLIMITED && (p->keys_end < p->keys_begin || p->keys_end > p->kv_len)) {
     return fovea_fail(error, FOVEA_ERROR_RULE,
-                      "keys_end is %d; it must be from keys_begin to kv_len, %d to %d, or -1 for kv_len",
+                      "keys_end is %jd; it must be from keys_begin to kv_len, %jd to %jd, or -1 for kv_len",
                       p->keys_end, p->keys_begin, p->kv_len);
   }
   return FOVEA_OK;

@@ -29,11 +29,11 @@ fovea_status fovea_check_normaliser(const fovea_problem *problem, fovea_error *e
   if (status || problem->divisor != FOVEA_DIVISOR_KEYS) return status;
   if (problem->term_count > 0) { /* their -Inf hides keys, uncounted */
     return fovea_fail(error, FOVEA_ERROR_NORMALISER,
-                      "divisor is FOVEA_DIVISOR_KEYS, and the problem has %d position terms", problem->term_count);
+                      "divisor is FOVEA_DIVISOR_KEYS, and the problem has %jd position terms", problem->term_count);
   }
   if (!problem->to_state) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "divisor is %d and would not be used: to_state is 1, and a state does not count keys",
+                    "divisor is %jd and would not be used: to_state is 1, and a state does not count keys",
                     (int64_t)problem->divisor);
 }
 

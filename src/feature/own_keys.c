@@ -25,8 +25,8 @@ fovea_status fovea_check_own_keys(const fovea_problem *p, uint64_t features, fov
     if (!rule) continue;
     return fovea_fail(
         error, FOVEA_ERROR_RULE,
-        "batch entry %d has q length %d and kv length %d: the default offset is %d, and %s depends on it; %s", b,
-        entry.q_seen, entry.kv_len, entry.offset, rule,
+        "batch entry %jd has q length %jd and kv length %jd: the default offset is %jd, and %s depends on it; %s",
+        b, entry.q_seen, entry.kv_len, entry.offset, rule,
         p->cu_seqlens_q ? "set offset or offsets"
                         : "set q_lens if padding follows the rows, kv_begins for kv_lens if "
                           "it precedes them, or else offset or offsets");

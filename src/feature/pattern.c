@@ -7,7 +7,7 @@
 static fovea_status check_heads(const fovea_problem *p, const fovea_pattern *pattern, fovea_error *error) {
   if (pattern->heads == 1 || pattern->heads == p->kv_heads || pattern->heads == p->heads) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_PATTERN,
-                    "the pattern has rules for %d heads; the problem has %d, and %d kv heads", pattern->heads,
+                    "the pattern has rules for %jd heads; the problem has %jd, and %jd kv heads", pattern->heads,
                     p->heads, p->kv_heads);
 }
 
@@ -16,11 +16,11 @@ static fovea_status check_entry(const fovea_pattern *pattern, const fovea_entry 
   const int64_t first = fovea_pattern_row(pattern, 0, entry->offset), end = first + entry->q_seen;
   if (first < pattern->first_row || end > pattern->first_row + pattern->rows) {
     return fovea_fail(error, FOVEA_ERROR_PATTERN,
-                      "rows of entry %d are at positions %d to %d; its pattern is for rows %d to %d", entry->batch,
-                      first, end - 1, pattern->first_row, pattern->first_row + pattern->rows - 1);
+                      "rows of entry %jd are at positions %jd to %jd; its pattern is for rows %jd to %jd",
+                      entry->batch, first, end - 1, pattern->first_row, pattern->first_row + pattern->rows - 1);
   }
   if (entry->kv_len > pattern->keys) {
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "entry %d has %d keys; its pattern is for %d", entry->batch,
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "entry %jd has %jd keys; its pattern is for %jd", entry->batch,
                       entry->kv_len, pattern->keys);
   }
   return FOVEA_OK;

@@ -63,7 +63,7 @@ static fovea_status refuse_unused(const fovea_position_term *term, const char *n
                 {"width", term->width, term->kind == FOVEA_POSITION_GRID}};
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
     if (fields[i].used || fields[i].value == 0) continue;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s.%s is %d and would not be used: kind is %d", name,
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s.%s is %jd and would not be used: kind is %jd", name,
                       fields[i].field, fields[i].value, (int64_t)term->kind);
   }
   return FOVEA_OK;
@@ -77,12 +77,12 @@ static fovea_status check_cells(const fovea_problem *p, const fovea_position_ter
     const fovea_entry entry = fovea_resolve_entry(p, b);
     if (entry.seen_begin == entry.seen_end) continue;
     if (entry.seen_end > cells) {
-      return fovea_fail(error, FOVEA_ERROR_RULE, "%s has %d cells, and rows of entry %d see keys up to %d", name,
+      return fovea_fail(error, FOVEA_ERROR_RULE, "%s has %jd cells, and rows of entry %jd see keys up to %jd", name,
                         cells, b, entry.seen_end - 1);
     }
     if (entry.offset < 0 || entry.offset + entry.q_seen > cells) {
       return fovea_fail(error, FOVEA_ERROR_RULE,
-                        "%s has %d cells, and the own keys of rows of entry %d are at %d to %d", name, cells, b,
+                        "%s has %jd cells, and the own keys of rows of entry %jd are at %jd to %jd", name, cells, b,
                         entry.offset, entry.offset + entry.q_seen - 1);
     }
   }
@@ -109,8 +109,8 @@ static fovea_status check_buckets(const fovea_position_term *term, const char *n
   if (*borders <= FOVEA_BORDERS_LIMIT) return FOVEA_OK;
   return fovea_fail(
       error, FOVEA_ERROR_SIZE,
-      "%s.buckets is %d: the terms have %d buckets of more than one distance in a direction; a problem "
-      "may have %d",
+      "%s.buckets is %jd: the terms have %jd buckets of more than one distance in a direction; a problem "
+      "may have %jd",
       name, term->buckets, *borders, (int64_t)FOVEA_BORDERS_LIMIT);
 }
 
@@ -131,7 +131,7 @@ static fovea_status check_term(const fovea_problem *p, int64_t index, int64_t *b
   int64_t low, high;
   if (fovea_shape_range(&shape, &low, &high)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                    "%s.batch %d, head %d, place %d: the numbers reach further than 2^57 from the first", name,
+                    "%s.batch %jd, head %jd, place %jd: the numbers reach further than 2^57 from the first", name,
                     term.batch, term.head, term.place);
 }
 
@@ -139,10 +139,10 @@ fovea_status fovea_check_position_terms(const fovea_problem *p, fovea_error *err
   const fovea_bounded count = {"term_count", p->term_count, 0, FOVEA_POSITION_TERMS_LIMIT};
   fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  if (!p->terms) return fovea_fail(error, FOVEA_ERROR_NULL, "terms is NULL, and term_count is %d", p->term_count);
+  if (!p->terms) return fovea_fail(error, FOVEA_ERROR_NULL, "terms is NULL, and term_count is %jd", p->term_count);
   if (p->term_size < FIRST_TERM || p->term_size > sizeof(fovea_position_term)) {
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "term_size is %u; this library knows %u to %u; call fovea_problem_set_terms()",
+                      "term_size is %ju; this library knows %ju to %ju; call fovea_problem_set_terms()",
                       (uint64_t)p->term_size, (uint64_t)FIRST_TERM, (uint64_t)sizeof(fovea_position_term));
   }
   int64_t borders = 0;

@@ -123,9 +123,9 @@ fovea_status fovea_refuse_field(const fovea_problem *p, int feature, int is_swit
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %g and would not be used: %s", name_of(f), real_of(p, f),
                       why);
   if (f->kind == RANGE)
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d to %d and would not be used: %s", name_of(f),
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %jd to %jd and would not be used: %s", name_of(f),
                       range_of(p, f).begin, range_of(p, f).end, why);
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name_of(f), number_of(p, f),
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %jd and would not be used: %s", name_of(f), number_of(p, f),
                     why);
 }
 
@@ -149,8 +149,8 @@ fovea_status fovea_refuse_value(const fovea_problem *p, fovea_error *error) {
     const int64_t value = number_of(p, f);
     if (value >= 0 && value <= f->number) continue;
     if (f->kind == FLAG)
-      return fovea_fail(error, FOVEA_ERROR_RULE, "%s is %d; it must be 0 or 1", name_of(f), value);
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %d; it must be from 0 to %d", name_of(f), value, f->number);
+      return fovea_fail(error, FOVEA_ERROR_RULE, "%s is %jd; it must be 0 or 1", name_of(f), value);
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %jd; it must be from 0 to %jd", name_of(f), value, f->number);
   }
   return FOVEA_OK;
 }
@@ -173,7 +173,7 @@ static fovea_status refuse_pointer(const char *name, const void *pointer, const 
 }
 
 static fovea_status refuse_number(const char *name, int64_t value, const char *why, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, value, why);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %jd and would not be used: %s", name, value, why);
 }
 
 #define REFUSE_POINTER refuse_pointer

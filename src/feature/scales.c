@@ -27,7 +27,7 @@ static fovea_status check_scales(const char *name, const double *scales, int64_t
     const double size = scales[i] < 0 ? -scales[i] : scales[i];
     if (size > *largest) *largest = size;
     if (size - size == 0) continue;
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "%s[%d] is %g; it must be finite", name, i, scales[i]);
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "%s[%jd] is %g; it must be finite", name, i, scales[i]);
   }
   return FOVEA_OK;
 }

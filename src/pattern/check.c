@@ -10,7 +10,7 @@ typedef struct limits {
 } limits;
 
 static fovea_status refuse(const char *name, int64_t value, int64_t least, int64_t most, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s is %d; it must be from %d to %d", name, value, least, most);
+  return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s is %jd; it must be from %jd to %jd", name, value, least, most);
 }
 
 /* Refuses a number that is not within its limits. */
@@ -20,7 +20,7 @@ static fovea_status check_number(const char *name, int64_t value, int64_t least,
 
 static fovea_status check_pointer(const char *name, const void *pointer, int64_t count, fovea_error *error) {
   if (pointer || count == 0) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL, but the rule has %d", name, count);
+  return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL, but the rule has %jd", name, count);
 }
 
 /* Numbers of a list; `least` is -1 where a list may name nothing. */
@@ -28,7 +28,7 @@ static fovea_status check_numbers(const char *name, const int64_t *numbers, int6
                                   int64_t least, int64_t most, fovea_error *error) {
   for (int64_t i = begin; i < end; i++) {
     if (numbers[i] >= least && numbers[i] <= most) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s[%d] is %d; it must be from %d to %d", name, i, numbers[i],
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s[%jd] is %jd; it must be from %jd to %jd", name, i, numbers[i],
                       least, most);
   }
   return FOVEA_OK;
@@ -39,7 +39,7 @@ static fovea_status check_distances(const fovea_rule *rule, const char *step, fo
   const int64_t distances[] = {rule->before, rule->after};
   for (int i = 0; i < 2 && !status; i++) {
     if (distances[i] >= FOVEA_UNLIMITED) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s is %d; it must be 0 or more, or -1 for no limit",
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s is %jd; it must be 0 or more, or -1 for no limit",
                       i == 0 ? "before" : "after", distances[i]);
   }
   return status;
@@ -76,7 +76,7 @@ static fovea_status check_lists(const fovea_rule *rule, const char *items, int64
   for (int64_t i = 0; rule->starts && i <= rule->count; i++) {
     if (rule->starts[i] >= (i ? rule->starts[i - 1] : 0)) continue;
     return fovea_fail(error, FOVEA_ERROR_PATTERN,
-                      "starts[%d] is %d; it must be 0 or more, and not below the one before", i, rule->starts[i]);
+                      "starts[%jd] is %jd; it must be 0 or more, and not below the one before", i, rule->starts[i]);
   }
   const int64_t begin = fovea_list_begin(rule, 0), end = fovea_list_begin(rule, rule->count);
   const fovea_status status = check_pointer(items, rule->numbers, end - begin, error);
@@ -105,7 +105,7 @@ static fovea_status check_walk(const fovea_rule *rule, int64_t node, fovea_error
   int64_t at = node;
   for (int64_t steps = 0; at >= 0; steps++, at = rule->numbers[at]) {
     if (steps < rule->count) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "parents of node %d go in a circle", node);
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "parents of node %jd go in a circle", node);
   }
   return FOVEA_OK;
 }
@@ -184,7 +184,7 @@ static fovea_status check_unused(const fovea_rule *rule, fovea_error *error) {
   const unsigned lists = kind == FOVEA_RULE_EDGES && rule->starts ? STEP : 0;
   for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
     if (!fields[i].set || (used[kind] & ~lists) >> i & 1) continue;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of a rule of kind %d is set and would not be used",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of a rule of kind %jd is set and would not be used",
                       fields[i].name, (int64_t)rule->kind);
   }
   return FOVEA_OK;
@@ -201,7 +201,7 @@ static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, f
   if (!rule) return fovea_fail(error, FOVEA_ERROR_NULL, "a rule is NULL");
   if (depth > FOVEA_RULE_DEPTH || ++all->rules > FOVEA_RULE_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_PATTERN,
-                      "a pattern has more than %d rules, or joins them more than %d deep",
+                      "a pattern has more than %jd rules, or joins them more than %jd deep",
                       (int64_t)FOVEA_RULE_LIMIT, (int64_t)FOVEA_RULE_DEPTH);
   }
   const fovea_status status = check_unused(rule, error);
@@ -235,7 +235,7 @@ static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, f
   case FOVEA_RULE_NOT:
     return check_joined(rule, depth, all, error);
   default:
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "kind of a rule is %d, which is none", (int64_t)rule->kind);
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "kind of a rule is %jd, which is none", (int64_t)rule->kind);
   }
 }
 
@@ -246,7 +246,7 @@ static fovea_status check_sizes(const fovea_pattern_options *options, fovea_erro
   if (!status) status = check_number("first_row", options->first_row, 0, most - options->rows, error);
   if (!status) status = check_number("by_row", options->by_row, 0, 1, error);
   if (!status && options->by_row && options->first_row) {
-    status = fovea_fail(error, FOVEA_ERROR_UNUSED, "first_row is %d and would not be used: by_row is 1",
+    status = fovea_fail(error, FOVEA_ERROR_UNUSED, "first_row is %jd and would not be used: by_row is 1",
                         options->first_row);
   }
   return status;
@@ -269,7 +269,7 @@ fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, f
   }
   if (!options->rules) {
     if (options->heads) {
-      return fovea_fail(error, FOVEA_ERROR_UNUSED, "heads is %d and would not be used: rules is NULL",
+      return fovea_fail(error, FOVEA_ERROR_UNUSED, "heads is %jd and would not be used: rules is NULL",
                         options->heads);
     }
     return check_rule(options->rule, 1, &all, error);

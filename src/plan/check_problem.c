@@ -17,11 +17,11 @@ static fovea_status check_sizes(const fovea_problem *p, fovea_error *error) {
   int64_t rows;
   if (__builtin_mul_overflow(p->batch, p->heads, &rows) || __builtin_mul_overflow(rows, p->q_len + 1, &rows) ||
       rows > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times heads %d times q_len %d is more than %d rows",
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %jd times heads %jd times q_len %jd is more than %jd rows",
                       p->batch, p->heads, p->q_len, FOVEA_LENGTH_LIMIT);
   }
   if (p->heads % p->kv_heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "kv_heads is %d; it must divide heads, which is %d", p->kv_heads,
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "kv_heads is %jd; it must divide heads, which is %jd", p->kv_heads,
                       p->heads);
   }
   return FOVEA_OK;

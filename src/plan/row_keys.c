@@ -19,17 +19,17 @@ static fovea_status check(const fovea_plan *plan, int64_t entry, int64_t head, i
   } places[] = {{"entry", entry, plan->problem.batch}, {"head", head, plan->problem.heads}};
   for (int i = 0; i < 2; i++) {
     if (places[i].value < 0 || places[i].value >= places[i].end)
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from 0 to %d", places[i].name,
+      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %jd; it must be from 0 to %jd", places[i].name,
                         places[i].value, places[i].end - 1);
   }
   const int64_t rows = entry_of(plan, entry)->q_len, most = (INT64_C(1) << 48) / FOVEA_WORD_KEYS;
   if (row < 0 || row >= rows)
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "row is %d; the entry has %d rows", row, rows);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "row is %jd; the entry has %jd rows", row, rows);
   if (first_key < 0 || first_key % FOVEA_WORD_KEYS || first_key / FOVEA_WORD_KEYS > most)
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "first_key is %d; it must be a multiple of %d from 0 to 2^48",
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "first_key is %jd; it must be a multiple of %jd from 0 to 2^48",
                       first_key, (int64_t)FOVEA_WORD_KEYS);
   if (words < 0 || words > most)
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "words is %d; it must be from 0 to %d", words, most);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "words is %jd; it must be from 0 to %jd", words, most);
   return FOVEA_OK;
 }
 

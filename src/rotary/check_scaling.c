@@ -37,8 +37,8 @@ static fovea_status refuse_unused(const fovea_rotary_scaling *s, fovea_error *er
   };
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
     if (!fields[i].set || fields[i].rules >> s->rule & 1) continue;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used by this rule, %d", fields[i].name,
-                      (int64_t)s->rule);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used by this rule, %jd",
+                      fields[i].name, (int64_t)s->rule);
   }
   const int both = s->mscale != 0 && s->mscale_all_dim != 0;
   if (!both && (s->mscale != 0 || s->mscale_all_dim != 0))
@@ -80,12 +80,12 @@ static fovea_status check_factors(const fovea_rotary_scaling *s, fovea_error *er
   for (int list = 0; list < 2; list++) {
     if (!lists[list]) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", names[list]);
     if ((uintptr_t)lists[list] % _Alignof(double) != 0)
-      return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s is not at a multiple of %d bytes", names[list],
+      return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s is not at a multiple of %jd bytes", names[list],
                         (int64_t) _Alignof(double));
     for (int64_t i = 0; i < s->dims / 2; i++) {
       /* 2^-32 keeps the frequency within what an embedding takes */
       if (lists[list][i] >= 0x1p-32 && is_finite(lists[list][i])) continue;
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "%s[%d] is %g; it must be finite and at least 2^-32",
+      return fovea_fail(error, FOVEA_ERROR_ROTARY, "%s[%jd] is %g; it must be finite and at least 2^-32",
                         names[list], i, lists[list][i]);
     }
   }
@@ -101,12 +101,12 @@ static fovea_status check_rule(const fovea_rotary_scaling *s, fovea_error *error
     if (status) return status;
   }
   if (rule & (RULE(NTK) | RULE(DYNAMIC_NTK)) && s->dims < 4)
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %d; this rule needs at least 4", s->dims);
+    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %jd; this rule needs at least 4", s->dims);
   if (rule & (RULE(LLAMA3) | RULE(YARN))) return check_turns(s, error);
   if (rule & RULE(LONGROPE)) return check_factors(s, error);
   if (rule & RULE(PROPORTIONAL) && (s->rotated_dims < 0 || s->rotated_dims > s->dims || s->rotated_dims % 2 != 0))
     return fovea_fail(error, FOVEA_ERROR_ROTARY,
-                      "rotated_dims is %d; it must be even and from 0 to dims, which is %d", s->rotated_dims,
+                      "rotated_dims is %jd; it must be even and from 0 to dims, which is %jd", s->rotated_dims,
                       s->dims);
   return FOVEA_OK;
 }
@@ -117,7 +117,7 @@ fovea_status fovea_validate_scaling(const fovea_rotary_scaling *s, fovea_error *
   fovea_status status = fovea_validate_bounds("scaling", &rule, 1, FOVEA_ERROR_TYPE, error);
   if (status) return status;
   if (s->dims < 2 || s->dims > DIMS_LIMIT || s->dims % 2 != 0)
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %d; it must be even and from 2 to %d", s->dims,
+    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %jd; it must be even and from 2 to %jd", s->dims,
                       DIMS_LIMIT);
   status = fovea_validate_bounds("scaling", &flag, 1, FOVEA_ERROR_ROTARY, error);
   if (!status) status = check_numbers(s, error);

@@ -90,17 +90,17 @@ static fovea_status check_sections(fovea_section_layout layout, const int64_t *s
   if (!status) status = fovea_validate_bounds(NULL, &kind, 1, FOVEA_ERROR_TYPE, error);
   for (int64_t axis = 0; axis < axes && !status; axis++) {
     if (sections[axis] < 0 || sections[axis] > left)
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "sections[%d] is %d; %d of %d pairs are left for it", axis,
+      return fovea_fail(error, FOVEA_ERROR_ROTARY, "sections[%jd] is %jd; %jd of %jd pairs are left for it", axis,
                         sections[axis], left, pairs);
     left -= sections[axis];
     /* Pair axes * (sections[axis] - 1) + axis is the last of an axis that has turns. */
     if (layout == FOVEA_SECTIONS_INTERLEAVED && axis > 0 && sections[axis] > 0 &&
         axes * (sections[axis] - 1) + axis >= pairs)
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "sections[%d] is %d; every %d of %d pairs are fewer", axis,
+      return fovea_fail(error, FOVEA_ERROR_ROTARY, "sections[%jd] is %jd; every %jd of %jd pairs are fewer", axis,
                         sections[axis], axes, pairs);
   }
   if (status || left == 0) return status;
-  return fovea_fail(error, FOVEA_ERROR_ROTARY, "the sections have %d pairs in all; there are %d", pairs - left,
+  return fovea_fail(error, FOVEA_ERROR_ROTARY, "the sections have %jd pairs in all; there are %jd", pairs - left,
                     pairs);
 }
 

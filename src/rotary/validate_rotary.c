@@ -11,12 +11,12 @@
 static fovea_status check_frequencies(const fovea_rotary *rotary, fovea_error *error) {
   const double limit = FOVEA_FREQUENCY_LIMIT;
   if ((uintptr_t)rotary->frequencies % _Alignof(double) != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "frequencies are not at a multiple of %d bytes",
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "frequencies are not at a multiple of %jd bytes",
                       (int64_t) _Alignof(double));
   }
   for (int64_t i = 0; i < rotary->dims / 2; i++) {
     if (!(rotary->frequencies[i] >= -limit && rotary->frequencies[i] <= limit)) {
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "frequencies[%d] is %g; it must be from -2^32 to 2^32", i,
+      return fovea_fail(error, FOVEA_ERROR_ROTARY, "frequencies[%jd] is %g; it must be from -2^32 to 2^32", i,
                         rotary->frequencies[i]);
     }
   }
@@ -32,11 +32,11 @@ static fovea_status check_tables(const fovea_rotary *rotary, fovea_error *error)
     return fovea_fail(error, FOVEA_ERROR_ROTARY, "frequencies are given together with cosines and sines");
   }
   if (rotary->table_rows < 0 || rotary->table_rows > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "table_rows is %d; it must be from 0 to %d", rotary->table_rows,
+    return fovea_fail(error, FOVEA_ERROR_ROTARY, "table_rows is %jd; it must be from 0 to %jd", rotary->table_rows,
                       FOVEA_LENGTH_LIMIT);
   }
   if (rotary->table_stride < rotary->dims / 2) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "table_stride is %d; it must be at least dims / 2, which is %d",
+    return fovea_fail(error, FOVEA_ERROR_ROTARY, "table_stride is %jd; it must be at least dims / 2, which is %jd",
                       rotary->table_stride, rotary->dims / 2);
   }
   return FOVEA_OK;
@@ -49,12 +49,12 @@ static fovea_status check_axes(const fovea_rotary *rotary, fovea_error *error) {
   if (status || rotary->axes == 1) return status;
   if (!rotary->pair_axes) {
     return fovea_fail(error, FOVEA_ERROR_NULL,
-                      "pair_axes is NULL while axes is %d: it says by which each pair rotates", rotary->axes);
+                      "pair_axes is NULL while axes is %jd: it says by which each pair rotates", rotary->axes);
   }
   for (int64_t i = 0; i < rotary->dims / 2; i++) {
     if (rotary->pair_axes[i] < rotary->axes) continue;
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "pair_axes[%d] is %d; it must be less than axes, which is %d", i,
-                      (int64_t)rotary->pair_axes[i], rotary->axes);
+    return fovea_fail(error, FOVEA_ERROR_ROTARY, "pair_axes[%jd] is %jd; it must be less than axes, which is %jd",
+                      i, (int64_t)rotary->pair_axes[i], rotary->axes);
   }
   return FOVEA_OK;
 }
@@ -64,7 +64,7 @@ fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fove
   fovea_status status = fovea_validate_bounds(NULL, &layout, 1, FOVEA_ERROR_TYPE, error);
   if (status) return status;
   if (rotary->dims < 0 || rotary->dims > dim || rotary->dims > DIMS_LIMIT || rotary->dims % 2 != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %d; it must be even and from 0 to %d", rotary->dims,
+    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %jd; it must be even and from 0 to %jd", rotary->dims,
                       dim < DIMS_LIMIT ? dim : DIMS_LIMIT);
   }
   status = check_axes(rotary, error);
@@ -88,8 +88,8 @@ fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, 
   const int64_t most = rotary->cosines ? rotary->table_rows - 1 : POSITION_LIMIT;
   if (position >= least && position <= most) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_POSITION,
-                    "row %d of batch entry %d is at position %d; it must be from %d to %d%s", row, batch, position,
-                    least, most, rotary->cosines ? ", which the tables have" : "");
+                    "row %jd of batch entry %jd is at position %jd; it must be from %jd to %jd%s", row, batch,
+                    position, least, most, rotary->cosines ? ", which the tables have" : "");
 }
 
 fovea_status fovea_validate_positions(const fovea_rotary *rotary, int64_t batch, int64_t rows, const int64_t *list,
@@ -125,7 +125,7 @@ static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rota
 fovea_status fovea_validate_row_count(int64_t batch, int64_t rows, fovea_error *error) {
   int64_t all;
   if (!__builtin_mul_overflow(batch, rows, &all) && all <= FOVEA_LENGTH_LIMIT) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times rows %d is more than %d", batch, rows,
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %jd times rows %jd is more than %jd", batch, rows,
                     FOVEA_LENGTH_LIMIT);
 }
 
@@ -159,7 +159,7 @@ static int64_t table_count(const fovea_rotary *rotary) {
 fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
                                           fovea_error *error) {
   if (table_count(rotary) < 0) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE, "table_stride is %d: the rows reach further than 2^57 elements",
+    return fovea_fail(error, FOVEA_ERROR_STRIDE, "table_stride is %jd: the rows reach further than 2^57 elements",
                       rotary->table_stride);
   }
   arrays[0] = array_of("cosines", rotary->cosines, table_count(rotary), sizeof(float), _Alignof(float));

@@ -126,7 +126,7 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
   if (tensors->layer < 0) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; it must be 0 or more", tensors->layer);
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %jd; it must be 0 or more", tensors->layer);
   }
   *alike = problem->segmented;
   if (!problem->segmented) return FOVEA_OK;

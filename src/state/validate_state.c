@@ -17,11 +17,11 @@ static fovea_status check_sizes(const char *name, const fovea_state *state, fove
   int64_t rows;
   if (__builtin_mul_overflow(state->batch, state->heads, &rows) ||
       __builtin_mul_overflow(rows, state->rows, &rows) || rows > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "%s: batch %d times heads %d times rows %d is more than %d", name,
-                      state->batch, state->heads, state->rows, FOVEA_LENGTH_LIMIT);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "%s: batch %jd times heads %jd times rows %jd is more than %jd",
+                      name, state->batch, state->heads, state->rows, FOVEA_LENGTH_LIMIT);
   }
   if (state->keys_begin < 0 || state->keys_end < state->keys_begin || state->keys_end > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "%s has keys %d to %d; they must ascend, from 0 to %d", name,
+    return fovea_fail(error, FOVEA_ERROR_STATE, "%s has keys %jd to %jd; they must ascend, from 0 to %jd", name,
                       state->keys_begin, state->keys_end, FOVEA_LENGTH_LIMIT);
   }
   return FOVEA_OK;
@@ -41,7 +41,7 @@ fovea_status fovea_validate_state(const char *name, const fovea_state *state, in
 fovea_status fovea_check_state_size(const char *name, int64_t value, const char *problem_name, int64_t wanted,
                                     fovea_error *error) {
   if (value == wanted) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STATE, "state.%s is %d; the problem's %s is %d", name, value, problem_name,
+  return fovea_fail(error, FOVEA_ERROR_STATE, "state.%s is %jd; the problem's %s is %jd", name, value, problem_name,
                     wanted);
 }
 
@@ -67,7 +67,7 @@ static fovea_status check_alike(const fovea_state *left, const char *name, const
                {"dim", state->dim, left->dim}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     if (sizes[i].value == sizes[i].wanted) continue;
-    return fovea_fail(error, FOVEA_ERROR_STATE, "%s.%s is %d; it must be left's, %d", name, sizes[i].name,
+    return fovea_fail(error, FOVEA_ERROR_STATE, "%s.%s is %jd; it must be left's, %jd", name, sizes[i].name,
                       sizes[i].value, sizes[i].wanted);
   }
   return FOVEA_OK;
@@ -83,11 +83,11 @@ fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *ri
   if (!status) status = check_alike(left, "merged", merged, error);
   if (!status && right->keys_begin != left->keys_end) {
     return fovea_fail(error, FOVEA_ERROR_STATE,
-                      "right has keys from %d on; they must begin where left's end, at %d", right->keys_begin,
+                      "right has keys from %jd on; they must begin where left's end, at %jd", right->keys_begin,
                       left->keys_end);
   }
   if (!status && (merged->keys_begin != left->keys_begin || merged->keys_end != right->keys_end)) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "merged has keys %d to %d; left and right have %d to %d",
+    return fovea_fail(error, FOVEA_ERROR_STATE, "merged has keys %jd to %jd; left and right have %jd to %jd",
                       merged->keys_begin, merged->keys_end, left->keys_begin, right->keys_end);
   }
   if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &left_reach, left->numbers, error);
@@ -140,11 +140,12 @@ static fovea_problem outputs_alone(const fovea_problem *problem) {
 static fovea_status check_normaliser(const fovea_problem *problem, int to_state, fovea_error *error) {
   if (to_state && problem->normaliser != FOVEA_NORMALISER_SOFTMAX) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "normaliser is %d and would not be used: states are made of the softmax's outputs only",
+                      "normaliser is %jd and would not be used: states are made of the softmax's outputs only",
                       (int64_t)problem->normaliser);
   }
   if (!to_state && problem->divisor == FOVEA_DIVISOR_KEYS) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "divisor is %d and would not be used: a state does not count keys",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "divisor is %jd and would not be used: a state does not count keys",
                       (int64_t)problem->divisor);
   }
   return FOVEA_OK;

@@ -188,7 +188,7 @@ static const char *environment(void) {
 static fovea_status write_report(int i, fovea_isa_report *report, fovea_error *error) {
   const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32), *kernels = candidates[i].kernels;
   if (report->struct_size != sizeof *report) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "report.struct_size is %u; this library knows %u",
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "report.struct_size is %ju; this library knows %ju",
                       (uint64_t)report->struct_size, (uint64_t)sizeof *report);
   }
   *report = (fovea_isa_report){
