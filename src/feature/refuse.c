@@ -6,23 +6,24 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef enum field_kind {
-  NUMBER,
-  REAL,
-  POINTER,
-  FLAG,
-  ENUM,
-  RANGE,
-  STRIDES,
-  WANTED_STRIDES,
-  MASK_STRIDES,
-  SCALE,
-  OTHER
-} field_kind;
+/* The kinds of fields that a refusal may name. */
+typedef enum field_kind { NUMBER, REAL, POINTER, FLAG, ENUM, RANGE } field_kind;
 
-/* The names of the fields, one after the other: pointers to them would be relocated in every process. */
+#define LISTED_NUMBER(...)  __VA_ARGS__
+#define LISTED_REAL(...)    __VA_ARGS__
+#define LISTED_POINTER(...) __VA_ARGS__
+#define LISTED_FLAG(...)    __VA_ARGS__
+#define LISTED_ENUM(...)    __VA_ARGS__
+#define LISTED_RANGE(...)   __VA_ARGS__
+#define LISTED_STRIDES(...)
+#define LISTED_WANTED_STRIDES(...)
+#define LISTED_MASK_STRIDES(...)
+#define LISTED_SCALE(...)
+#define LISTED_OTHER(...)
+
+/* Their names, one after the other: pointers to them would be relocated in every process. */
 static const char names[] =
-#define FIELD(NAME, field, kind, unset) #field "\0"
+#define FIELD(NAME, field, kind, unset) LISTED_##kind(#field "\0")
 #include "list.inc"
     ;
 
@@ -32,25 +33,20 @@ typedef struct field {
   int64_t number; /* NUMBER: where nobody sets it; FLAG, ENUM: the largest */
 } field;
 
-#define NUMBER_OF_NUMBER(unset)         (unset)
-#define NUMBER_OF_FLAG(unset)           1
-#define NUMBER_OF_ENUM(unset)           (unset)
-#define NUMBER_OF_REAL(unset)           0
-#define NUMBER_OF_POINTER(unset)        0
-#define NUMBER_OF_RANGE(unset)          0
-#define NUMBER_OF_STRIDES(unset)        0
-#define NUMBER_OF_WANTED_STRIDES(unset) 0
-#define NUMBER_OF_MASK_STRIDES(unset)   0
-#define NUMBER_OF_SCALE(unset)          0
-#define NUMBER_OF_OTHER(unset)          0
+#define NUMBER_OF_NUMBER(unset)  (unset)
+#define NUMBER_OF_FLAG(unset)    1
+#define NUMBER_OF_ENUM(unset)    (unset)
+#define NUMBER_OF_REAL(unset)    0
+#define NUMBER_OF_POINTER(unset) 0
+#define NUMBER_OF_RANGE(unset)   0
 
 #define ENTRY(NAME, field, kind, unset, is_switch)                                                                 \
   {offsetof(fovea_problem, field), sizeof((fovea_problem *)0)->field, kind, FOVEA_FEATURE_##NAME, is_switch,       \
    NUMBER_OF_##kind(unset)},
 
 static const field fields[] = {
-#define FIELD(NAME, field, kind, unset)  ENTRY(NAME, field, kind, unset, 0)
-#define SWITCH(NAME, field, kind, unset) ENTRY(NAME, field, kind, unset, 1)
+#define FIELD(NAME, field, kind, unset)  LISTED_##kind(ENTRY(NAME, field, kind, unset, 0))
+#define SWITCH(NAME, field, kind, unset) LISTED_##kind(ENTRY(NAME, field, kind, unset, 1))
 #include "list.inc"
 };
 
@@ -58,7 +54,10 @@ enum { FIELDS = sizeof fields / sizeof fields[0] };
 
 static const char *name_of(const field *f) {
   const char *name = names;
-  for (const field *before = fields; before < f; before++) name += strlen(name) + 1;
+  for (const field *before = fields; before < f; before++) {
+    while (*name) name++;
+    name++;
+  }
   return name;
 }
 
@@ -99,10 +98,8 @@ static int is_set(const fovea_problem *p, const field *f) {
     return real_of(p, f) != 0;
   case POINTER:
     return !is_null(p, f);
-  case RANGE:
+  default:
     return range_of(p, f).begin != 0 || range_of(p, f).end != FOVEA_UNLIMITED;
-  default: /* defaults of these are resolved */
-    return 0;
   }
 }
 
