@@ -27,7 +27,7 @@ static scratch_layout lay_out(const fovea_nn_longformer_call *call, int workers)
   const int64_t rows = o->batch * o->length;
   const size_t local = fovea_plan_scratch_size(l->local, workers);
   const size_t global = l->global ? fovea_plan_scratch_size(l->global, workers) : 0;
-  scratch_layout layout = {.all = {0, 0}};
+  scratch_layout layout = {.all = {0}};
   layout.run = fovea_nn_reserve(&layout.all, local > global ? local : global);
   layout.q = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->qk_dim));
   layout.k = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->qk_dim));
