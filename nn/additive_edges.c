@@ -138,7 +138,7 @@ static void score_keys(edge_row *row, int count, float *scores) {
   }
 }
 
-/* Computes the first `count` keys that were taken; those behind them move up. */
+/* Computes the first `count` keys that were taken; those after them move up. */
 static void compute_keys(edge_row *row, int count) {
   const fovea_nn_additive_call *call = row->edges->call;
   const void *values[FOVEA_BLOCK_KEYS];

@@ -83,7 +83,7 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   return fovea_append(&rows, call->attention.rotary, execution, error);
 }
 
-/* Keys or values of one entry after the other, each behind the row of the bias. */
+/* Keys or values of one entry after the other, each after the row of the bias. */
 static fovea_status project_behind_bias(const fovea_nn_attention_call *call, int values,
                                         const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;

@@ -14,7 +14,7 @@ static float *scratch_at(const fovea_nn_stream_call *call, size_t begin) {
   return (float *)(void *)(call->scratch + begin);
 }
 
-/* Where the next frame of a layer goes; behind the last layer, its rows come out. */
+/* Where the next frame of a layer goes; after the last layer, its rows come out. */
 static float *place_after(const fovea_nn_stream_call *call, int64_t index) {
   const fovea_nn_stream *s = call->stream;
   if (index + 1 == s->streaming.layers) return call->y ? call->y + call->written * s->dim : NULL;
@@ -60,7 +60,7 @@ static fovea_status append(const fovea_nn_stream_call *call, int64_t index, int6
   return fovea_append(&rows, layer->attention.rotary, &execution, error);
 }
 
-/* Takes `count` frames that lie behind those that wait: their keys and values go into the ring. */
+/* Takes `count` frames that lie after those that wait: their keys and values go into the ring. */
 static fovea_status take(const fovea_nn_stream_call *call, int64_t index, int64_t count, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   fovea_nn_stream_layer *layer = &s->layers[index];

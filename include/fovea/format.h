@@ -39,7 +39,7 @@ typedef enum fovea_code {
 /* Where the codes of a row lie. Orders other than ROWS have units of order_keys keys: a segment's row stride leads
  * from a unit to the next, and its first key begins a unit. All bytes of a segment's last unit may be read, and
  * scales lie apart.
- *   ROWS        one behind the other
+ *   ROWS        one after the other
  *   DIM_PAIRS   codes of 8 bits and bf16: [dim / 2][order_keys][2 dims]; even dims
  *   KEY_PAIRS   the same codes: [dim / 16][order_keys / 2][16 dims][2 keys]; dims in sixteens
  *   DIMS        codes along keys: [dim][order_keys / keys of a word], words of a dim side by side */
@@ -66,8 +66,8 @@ typedef enum fovea_formula {
 /* Where scales lie, and zeros or minima, if the formula has them.
  *   APART    in memory of their own, fovea_code_scales
  *   BEFORE   in front of the codes that share them: scale, zero, codes
- *   AFTER    behind them: codes, scale, zero
- * In front of or behind the codes of each group of dims. If keys share scales, too: in front of or behind the codes
+ *   AFTER    after them: codes, scale, zero
+ * In front of or after the codes of each group of dims. If keys share scales, too: in front of or after the codes
  * of the group of keys, first all scales, group of dims by group of dims, then all zeros. */
 typedef enum fovea_scale_place {
   FOVEA_SCALES_APART = 0,
@@ -111,7 +111,7 @@ struct fovea_format {
   int64_t group;     /* dims that share a scale, a divisor of dim; 0: all dims of a row. 1: a scale for each dim */
   int64_t key_group; /* keys that share scales, counted from the segment's first; 0: all, with APART only */
   int bias;          /* subtracted from unsigned codes, 0 to 128; with SCALE and no table, else 0 */
-  int sums;          /* 1: an int32 lies behind each scale and is not read: the sum of codes in ik's q8_KV */
+  int sums;          /* 1: an int32 lies after each scale and is not read: the sum of codes in ik's q8_KV */
   const int8_t *table; /* 16 numbers in place of codes of 4 bits; with SCALE; NULL: none. To write: ascending */
   fovea_quantiser quantiser; /* how numbers become codes; not used if the format is only read */
   fovea_code_order order;    /* where the codes of a row lie */
@@ -184,7 +184,7 @@ static inline fovea_status fovea_format_init(fovea_format *format, fovea_format_
 FOVEA_API const char *fovea_format_text(fovea_format_name name);
 FOVEA_API int fovea_format_named(const char *text);
 
-/* Returns the bytes of a row of `dim` elements with all that lies in front of its codes or behind them: the least
+/* Returns the bytes of a row of `dim` elements with all that lies in front of its codes or after them: the least
  * distance of rows. If keys share scales that do not lie apart: the bytes of a group of keys. Of codes along keys:
  * the bytes of a row of words. Of other orders than rows: the bytes of a unit. 0 if `dim` or the format is refused;
  * `error` (may be NULL) then says why. */

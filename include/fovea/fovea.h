@@ -1101,7 +1101,7 @@ typedef struct fovea_new_rows {
   int64_t k_hadamard, v_hadamard;
 
   /* Where keys are rotated to, if that is not their place in the cache: drafts of a tree lie one after the other
-   * but are at the position of their depth, rows behind left padding or behind a gap count from elsewhere, rows of
+   * but are at the position of their depth, rows after left padding or after a gap count from elsewhere, rows of
    * M-RoPE have several numbers. `batch` * `rows` int64 for each axis of the embedding, as `positions` of
    * fovea_rotation; packed, `rows` int64. From -2^40 to 2^40; needs a rotary embedding. Default NULL: the place in
    * the cache. */

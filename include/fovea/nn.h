@@ -292,7 +292,7 @@ typedef struct fovea_nn_attention_tensors {
   const int64_t *first_positions;
 
   /* Where rows, and keys made of them, are rotated to, if these are not their positions: drafts of a tree, rows
-   * behind left padding, rows of M-RoPE. batch * q_len numbers for each axis of the rotary embedding, number b *
+   * after left padding, rows of M-RoPE. batch * q_len numbers for each axis of the rotary embedding, number b *
    * q_len + i for row i of entry b, also with rows_first; packed, one for each row. Needs a rotary embedding; of a
    * stack, in one of its layers. Default NULL: the positions of the rows. */
   const int64_t *rotary_positions;
@@ -326,7 +326,7 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
 
 /* Computes a layer of attention. It uses all of the problem but types and strides of Q, K, V and O, which are its
  * own (f32, in scratch), and to_state: these must have their defaults. A padding mask is q_lens and kv_lens
- * (padding behind the rows), kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows;
+ * (padding after the rows), kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows;
  * PyTorch's add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32
  * between.
  *

@@ -216,7 +216,7 @@ static inline fovea_rule fovea_rule_tree(int64_t first, int64_t nodes, const int
  * grid, the last axis innermost; position 0 is cell 0. Along an axis a row sees `window` cells that have the same
  * remainder modulo `dilation` as its own: itself, window / 2 before it and (window - 1) / 2 after it, moved inwards
  * at the borders, so that every row sees `window` cells. If the axis is causal, it sees the last `window` cells up
- * to its own, fewer at the border. window * dilation is at most the axis's length. Positions behind the grid see
+ * to its own, fewer at the border. window * dilation is at most the axis's length. Positions after the grid see
  * nothing. */
 static inline fovea_rule fovea_rule_neighbourhood(int64_t axes, const fovea_rule_axis *axis) {
   fovea_rule rule = fovea_rule_of(FOVEA_RULE_NEIGHBOURHOOD);

@@ -246,8 +246,8 @@ typedef struct fovea_nn_lsh_tensors {
   fovea_strides rotation_strides; /* default {0, 0, rounds * columns} */
 
   const int64_t *lengths;  /* `batch` numbers from 0 to length: an entry has the bits that it has alone, and rows
-                              behind it become zeros. NULL (default): length */
-  int32_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 behind an
+                              after it become zeros. NULL (default): length */
+  int32_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 after an
                               entry. NULL (default): not wanted */
 } fovea_nn_lsh_tensors;
 
@@ -309,7 +309,7 @@ typedef struct fovea_nn_selection {
   /* Default: contiguous (batch, heads, q_len, dim), (batch, kv_len, dim), (batch, q_len, heads). `head` of the last
    * two is not used, and is 0. */
   fovea_strides q_strides, k_strides, weight_strides;
-  /* Which keys a row sees, as in fovea_problem: those before the entry's length and, if causal, none behind its own
+  /* Which keys a row sees, as in fovea_problem: those before the entry's length and, if causal, none after its own
    * key, row + offset. Default: causal 1, FOVEA_OFFSET_BOTTOM_RIGHT; NULL. An offset that is not set may not come
    * out negative (FOVEA_ERROR_RULE). */
   int causal;

@@ -48,7 +48,7 @@ static int64_t free_block(const fixed_blocks *fixed, int64_t number) {
   return number;
 }
 
-/* Writes the list of a block that is neither the first nor the last; the numbers that it drew lie behind. */
+/* Writes the list of a block that is neither the first nor the last; the numbers that it drew lie after. */
 static int64_t write_list(int64_t row, int64_t blocks, const int64_t *drawn, int64_t drawn_count, int64_t *list) {
   const fixed_blocks fixed = fixed_of(row, blocks);
   int64_t count = 0, taken = 0;

@@ -69,7 +69,7 @@ static fovea_status check_own_key(const fovea_nn_selection *s, int64_t b, fovea_
   return fovea_fail(
       error, FOVEA_ERROR_RULE,
       "batch entry %jd of the selection has q length %jd and kv length %jd: the default offset is %jd, and causal "
-      "depends on it; set offset or offsets: 0 if rows behind the keys are padding",
+      "depends on it; set offset or offsets: 0 if rows after the keys are padding",
       b, s->q_len, keys, keys - s->q_len);
 }
 

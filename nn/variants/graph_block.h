@@ -5,7 +5,7 @@
 #include "../layer_scratch.h"
 #include "graph.h"
 
-/* Numbers behind a list that kernels may read. */
+/* Numbers after a list that kernels may read. */
 enum { FOVEA_NN_GRAPH_MARGIN = 16 };
 
 /* What a worker needs. Lists have FOVEA_NN_GRAPH_MARGIN numbers more. */

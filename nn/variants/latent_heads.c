@@ -112,7 +112,7 @@ fovea_status fovea_nn_latent_absorb(const fovea_nn_latent *latent, void *absorbe
   return status;
 }
 
-/* One segment: as its size says, with defaults behind. */
+/* One segment: as its size says, with defaults after. */
 static fovea_segment segment_at(const fovea_sequence *sequence, int64_t i) {
   fovea_segment segment = {0};
   const size_t size = sequence->segment_size < sizeof segment ? sequence->segment_size : sizeof segment;

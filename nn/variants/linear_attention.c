@@ -284,7 +284,7 @@ static void store_state(const head_part *p) {
   }
 }
 
-/* Zeros for the tokens behind the entry's, in every type. */
+/* Zeros for the tokens after the entry's, in every type. */
 static void clear_padding(const head_part *p) {
   const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
   const size_t bytes = (size_t)fovea_bytes(t->o_type, p->columns);

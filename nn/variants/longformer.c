@@ -16,7 +16,7 @@ static const int8_t *states_of(const fovea_nn_longformer_options *o, int64_t ent
   return o->states ? o->states + entry * o->length : NULL;
 }
 
-/* The rule that tokens see the keys whose state is `least` or more. Padding behind the last token counts as tokens:
+/* The rule that tokens see the keys whose state is `least` or more. Padding after the last token counts as tokens:
  * lengths hide it, and a longer entry may share the pattern. */
 static fovea_rule rule_of_keys(const fovea_nn_longformer *l, const int8_t *states, int64_t entry, int8_t least,
                                const token_lists *lists) {

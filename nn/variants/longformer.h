@@ -38,7 +38,7 @@ typedef struct fovea_nn_longformer_call {
   fovea_execution execution;
 } fovea_nn_longformer_call;
 
-/* Whether a token at j of an entry is one, and not padding between or behind tokens. */
+/* Whether a token at j of an entry is one, and not padding between or after tokens. */
 static inline int fovea_nn_longformer_is_token(const int8_t *states, int64_t j) {
   return !states || states[j] != FOVEA_NN_TOKEN_PADDING;
 }

@@ -23,7 +23,7 @@ static fovea_execution alone(void) {
 
 /* Some rows of a head. */
 typedef struct rows {
-  int64_t head, first, count; /* count: 0 behind the entry */
+  int64_t head, first, count; /* count: 0 after the entry */
 } rows;
 
 static rows rows_of(const fovea_nn_lsh_piece *piece, int64_t task) {

@@ -25,7 +25,7 @@ typedef struct layout {
   size_t part_floats; /* of a row's list in a part: count, scores, keys */
   size_t queries, panels, products, scores, list_scores, list_keys, order, sorted;
   fovea_nn_scratch worker;
-  size_t kept; /* behind the workers: lists of parts */
+  size_t kept; /* after the workers: lists of parts */
   fovea_nn_scratch all;
 } layout;
 
@@ -42,7 +42,7 @@ typedef struct tile {
   int rows;
   float *queries, *panels, *products, *scores;
   fovea_top_list lists[MOST_ROWS];
-  int64_t ends[MOST_ROWS]; /* behind the last key that each row sees */
+  int64_t ends[MOST_ROWS]; /* after the last key that each row sees */
 } tile;
 
 static int64_t whole_vectors(int64_t dim) {
