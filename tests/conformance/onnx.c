@@ -171,7 +171,7 @@ bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
   take_lengths(test, past_key, call);
   if (past || case_input(test, "nonpad_kv_seqlen")) {
     take_segments(call, keys, values, past);
-    call_note(call, past ? "the past, and K and V behind it, as segments" : "K and V as segments");
+    call_note(call, past ? "the past, and K and V after it, as segments" : "K and V as segments");
   }
   take_scores(test, call);
   note_what_is_left_out(test, call);
