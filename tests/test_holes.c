@@ -122,6 +122,28 @@ static void test_kinds(void **state) {
   }
 }
 
+/* Query heads of a kv head that see different intervals of keys by a pattern. */
+static void test_heads_of_a_pattern(void **state) {
+  (void)state;
+  const fovea_rule windows[] = {fovea_rule_window(1, 0), fovea_rule_window(200, 0)};
+  const fovea_rule *const rules[] = {&windows[0], &windows[1]};
+  struct generator generator = {5};
+  for (int i = 0; i < HOLE_KINDS; i++) {
+    fovea_problem problem;
+    fovea_pattern_options options;
+    fovea_pattern *pattern;
+    const int64_t count = i % 2 ? 2 : 20;
+    fovea_pattern_options_init(&options, NULL, 300, 300);
+    options.rules = rules;
+    options.heads = 2;
+    assert_int_equal(fovea_pattern_create(&options, &pattern, NULL), FOVEA_OK);
+    fovea_problem_init(&problem, 1, 2, 1, count, 300, 8, 8);
+    problem.pattern = pattern;
+    check_problem(&problem, NULL, (uint64_t)i, 1, &generator);
+    fovea_pattern_destroy(pattern);
+  }
+}
+
 /* Holes that are longer than a span, in problems whose keys are split into parts and in others. */
 static void test_long_holes(void **state) {
   (void)state;
@@ -290,7 +312,7 @@ int main(void) {
       cmocka_unit_test(test_combinations),      cmocka_unit_test(test_kinds),
       cmocka_unit_test(test_long_holes),        cmocka_unit_test(test_states),
       cmocka_unit_test(test_refusals),          cmocka_unit_test(test_only_holes),
-      cmocka_unit_test(test_rows_beside_holes),
+      cmocka_unit_test(test_rows_beside_holes), cmocka_unit_test(test_heads_of_a_pattern),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,10 @@ typedef struct row_run {
   int count;
 } row_run;
 
-/* Whether a lane has the row, and the head of the pattern, of the lane before it. */
+/* Whether a lane has the row, and the head of the entry's pattern, of the lane before it. The tile has no pattern any more
+ * if its rows were narrowed to intervals; those of heads differ all the same. */
 static int repeats(const fovea_visibility *by, const fovea_visible_tile *tile, int lane) {
-  const int64_t heads = tile->bands.pattern ? tile->bands.pattern->heads : 1;
+  const int64_t heads = by->entry->pattern ? by->entry->pattern->heads : 1;
   if (!lane || (heads > 1 && heads == by->problem->heads)) return 0;
   return tile->places[lane].row == tile->places[lane - 1].row;
 }
