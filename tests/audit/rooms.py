@@ -102,6 +102,8 @@ def upward_calls(allowed, calls_made):
 def copied_variables(allowed, nm, objects):
     """fovea_nn has copies of what nn uses of src. A copy of a variable would be another variable."""
     for source, name, kind in symbols(nm, objects, "--defined-only"):
+        if name.startswith("."):  # a section of its own, as Windows' objects list them
+            continue
         if source.parts[0] == "src" and kind in "bBC" and may_use(allowed, pathlib.Path("nn"), source.with_suffix(".h")):
             yield f"{source} has a variable, {name}, of which fovea_nn would have a second"
 

@@ -9,7 +9,7 @@ shift
 status=0
 
 # Any file may call these. Compilers call the first five (clang makes bcmp of memcmp), and those that start with __, by themselves.
-allowed_everywhere="memcpy memset memmove memcmp bcmp strcmp strncpy _GLOBAL_OFFSET_TABLE_ __stack_chk_* __aarch64_* __aeabi_* __clz?i2 ___chkstk_ms"
+allowed_everywhere="memcpy memset memmove memcmp bcmp strcmp strncpy _GLOBAL_OFFSET_TABLE_ __stack_chk_* __aarch64_* __aeabi_* __c[lt]z?i2 ___chkstk_ms"
 # Further functions, for files that need the system or, on a CPU without the instruction, the mathematical library.
 allowed_in() { # object
   case $1 in
