@@ -19,7 +19,7 @@ if [[ ${compiler%% *} == *gcc* && $compiler != *-march* ]]; then
 fi
 # Float arithmetic outside kernels has no product that a compiler could fuse with a sum (src/README.md).
 if [[ $compiler == *-ffp-contract=fast* ]]; then
-  for file in src/{cache,rotary,run,state}/*.c src/plan/terms.c nn/variants/{linformer,performer}.c; do
+  for file in src/{cache,rotary,run,state}/*.c src/feature/score_terms.c nn/variants/{linformer,performer}.c; do
     # shellcheck disable=SC2086
     $compiler -Iinclude -I. -c -o "$program.o" "$file"
     if objdump -d "$program.o" | grep -m 3 -E '[[:space:]]vfn?m(add|sub)'; then
