@@ -1,11 +1,11 @@
-/* The groups of kernels and of the code that needs them. A build may leave a group out: FOVEA_WITHOUT_<GROUP>=ON
- * for CMake, -DFOVEA_WITHOUT_<GROUP> for a bare compile. The exact tiled kernels are no group, since every build
- * has them.
+/* The groups of kernels. A build whose every file is compiled with -DFOVEA_WITHOUT_<GROUP> refuses the features that
+ * need the group (src/feature). So far the switch leaves no code out: the kernels of a group are compiled all the same.
+ * The exact tiled kernels are no group, since every build has them.
  *
  *   GROUP(NAME, name, built, what)
  *
  *   NAME    the end of the switch, and of FOVEA_GROUP_<NAME>
- *   name    the file of the group in the directory of a set: arch/<set>/<name>.c
+ *   name    the same in small letters
  *   built   1: this build has the group
  *   what    what a problem cannot have without the group, in words
  */

@@ -937,9 +937,9 @@ typedef struct fovea_counts {
  * that only position terms hide count as seen. Errors: FOVEA_ERROR_NULL; FOVEA_ERROR_TASK: the run is not bound. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
-/* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask and no pattern: a plan
- * knows no tensors. A run without a mask, a pattern, panels and small pages has the same counts. It takes a pass
- * over all rows. */
+/* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask, no pattern and no holes: a
+ * plan knows no tensors. A run without a mask, a pattern, holes, panels and small pages has the same counts. It takes
+ * a pass over all rows. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
 /* Returns the name of the instruction set that a plan runs on. */
