@@ -30,8 +30,8 @@ FOVEA_INLINE int decode_rows_at(int row, int row_count, fovea_type type) {
   return FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= row_count ? 2 : 1;
 }
 
-/* Prefetches rows of the next block into L2 while this block is computed, each row as a whole, from four places of
- * the block in turn. The prefetcher of L2 runs ahead in each page in which it has seen consecutive lines. In four
+/* Prefetches rows that are read later into L2 while other rows are computed, each row as a whole, from four places
+ * of their block in turn. The prefetcher of L2 runs ahead in each page in which it has seen consecutive lines. In four
  * pages at once it keeps more lines in flight than a core's fill buffers do in one. */
 typedef struct decode_prefetch {
   const void *const *rows;

@@ -17,7 +17,7 @@
 #define DECODE_TRANSPOSE DECODE_SQUARE
 #endif
 
-/* Prefetches the next keys from L2 into L1, and the same keys of the next block from memory into L2.
+/* Prefetches the next keys from L2 into L1, and one of the rows to prefetch for each key from memory into L2.
  * Loads that jump from row to row find all fill buffers taken by lines from memory. So rows are prefetched whole,
  * one after the other, and early. */
 typedef struct decode_fetch {

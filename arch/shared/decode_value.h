@@ -3,7 +3,7 @@
  *
  *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows, n = 1, 2, 4, 8 */
 
-/* Prefetches one row of the next block after every `passes` reads of a value. Each value of this block is read
+/* Prefetches one of the rows to prefetch after every `passes` reads of a value. Each value of this block is read
  * `passes` times, so all rows are prefetched. */
 typedef struct decode_value_fetch {
   decode_prefetch prefetch;

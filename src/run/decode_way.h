@@ -40,6 +40,20 @@ static inline const void *const *fovea_rows_to_prefetch(const fovea_row_list *li
              : list->rows + key;
 }
 
+/* The rows to prefetch in exact mode. Plain rows are prefetched before the products that read them, not a block
+ * before: the values of a block during its scores, the keys of the next block during the products with values. That
+ * `soon` lies as the rows that are multiplied do is asked, since their products say what a row's bytes are; if it does
+ * not, the same side of the next block is prefetched. Rows of which many lie a multiple of 4 KB apart, as pages of
+ * one row may, share few sets of L2: those of two blocks would throw each other out. */
+static inline const void *const *fovea_plain_rows_to_prefetch(const fovea_problem *problem,
+                                                              const fovea_row_list *list,
+                                                              const fovea_row_list *soon,
+                                                              const fovea_row_list *next, int64_t key) {
+  const int plain = list->uniform && !list->panels && !list->coded && problem->qk_dim == problem->v_dim;
+  const int alike = plain && soon->base >= 0 && soon->uniform && !soon->panels && !soon->coded;
+  return alike && soon->type == list->type ? soon->rows + key : fovea_rows_to_prefetch(list, next, key);
+}
+
 /* The rows from key `key` on, if they have a format. */
 static inline fovea_coded_keys fovea_coded_keys_at(const fovea_row_list *list, int64_t key) {
   if (!list->coded) return (fovea_coded_keys){0};
