@@ -1,17 +1,42 @@
-/* The groups of kernels. A build whose every file is compiled with -DFOVEA_WITHOUT_<GROUP> refuses the features that
- * need the group (src/feature). So far the switch leaves no code out: the kernels of a group are compiled all the same.
- * The exact tiled kernels are no group, since every build has them.
+/* The groups of kernels and of the code that needs them. A build may leave a group out: FOVEA_WITHOUT_<GROUP>=ON
+ * for CMake, -DFOVEA_WITHOUT_<GROUP> for a bare compile. The exact tiled kernels are no group, since every build
+ * has them: CORE. Lists are decoded, so they go with DECODE.
+ *
+ * Two presets leave several out, FOVEA_PRESET=<name> for CMake, a define for a bare compile:
+ *
+ *   core       FOVEA_CORE: exact attention and caches, few rows or many; portable C, AVX2, AVX-512 and NEON
+ *   inference  FOVEA_INFERENCE: core, caches of formats, bf16 and int8 mode, all instruction sets
  *
  *   GROUP(NAME, name, built, what)
  *
  *   NAME    the end of the switch, and of FOVEA_GROUP_<NAME>
- *   name    the same in small letters
+ *   name    the files of the group, if it has kernels: arch/<set>/<name>_<set>.c, with the bodies of
+ *           arch/shared/groups/<name>.h
  *   built   1: this build has the group
  *   what    what a problem cannot have without the group, in words
  */
 #ifndef FOVEA_ARCH_GROUPS_H
 #define FOVEA_ARCH_GROUPS_H
 
+#if defined(FOVEA_CORE) || defined(FOVEA_INFERENCE)
+#define FOVEA_WITHOUT_LISTS   1
+#define FOVEA_WITHOUT_OUTPUTS 1
+#define FOVEA_WITHOUT_TERMS   1
+#endif
+#ifdef FOVEA_CORE
+#define FOVEA_WITHOUT_FORMATS     1
+#define FOVEA_WITHOUT_BF16        1
+#define FOVEA_WITHOUT_INT8        1
+#define FOVEA_WITHOUT_STATES      1
+#define FOVEA_WITHOUT_EXPLAIN     1
+#define FOVEA_WITHOUT_SCALING     1
+#define FOVEA_WITHOUT_AVX512_BF16 1
+#define FOVEA_WITHOUT_AMX         1
+#define FOVEA_WITHOUT_NEON_BF16   1
+#define FOVEA_WITHOUT_NEON_FHM    1
+#endif
+
+#define FOVEA_BUILDS_CORE 1
 #ifdef FOVEA_WITHOUT_DECODE
 #define FOVEA_BUILDS_DECODE 0
 #else
@@ -22,7 +47,7 @@
 #else
 #define FOVEA_BUILDS_FORMATS 1
 #endif
-#ifdef FOVEA_WITHOUT_LISTS
+#if defined(FOVEA_WITHOUT_LISTS) || defined(FOVEA_WITHOUT_DECODE)
 #define FOVEA_BUILDS_LISTS 0
 #else
 #define FOVEA_BUILDS_LISTS 1
@@ -48,6 +73,31 @@
 #define FOVEA_BUILDS_INT8 1
 #endif
 
+#ifdef FOVEA_WITHOUT_STATES
+#define FOVEA_BUILDS_STATES 0
+#else
+#define FOVEA_BUILDS_STATES 1
+#endif
+#ifdef FOVEA_WITHOUT_EXPLAIN
+#define FOVEA_BUILDS_EXPLAIN 0
+#else
+#define FOVEA_BUILDS_EXPLAIN 1
+#endif
+#ifdef FOVEA_WITHOUT_SCALING
+#define FOVEA_BUILDS_SCALING 0
+#else
+#define FOVEA_BUILDS_SCALING 1
+#endif
+
+#define FOVEA_BUILDS_MODES (FOVEA_BUILDS_BF16 || FOVEA_BUILDS_INT8)
+
+/* FOVEA_WITH(GROUP, text) is the text in a build that has the group, nothing in other builds. */
+#define FOVEA_WITH(GROUP, ...)         FOVEA_WITH_(FOVEA_BUILDS_##GROUP, __VA_ARGS__)
+#define FOVEA_WITH_(builds, ...)       FOVEA_WITH_BUILDS(builds, __VA_ARGS__)
+#define FOVEA_WITH_BUILDS(builds, ...) FOVEA_WITH_BUILDS_##builds(__VA_ARGS__)
+#define FOVEA_WITH_BUILDS_0(...)
+#define FOVEA_WITH_BUILDS_1(...) __VA_ARGS__
+
 #define FOVEA_GROUPS(GROUP)                                                                                        \
   GROUP(DECODE, decode, FOVEA_BUILDS_DECODE, "kernels of their own for few rows")                                  \
   GROUP(FORMATS, formats, FOVEA_BUILDS_FORMATS, "caches of quantised keys and values")                             \
@@ -55,7 +105,10 @@
   GROUP(OUTPUTS, outputs, FOVEA_BUILDS_OUTPUTS, "scores, top keys, column sums and entropy as outputs")            \
   GROUP(TERMS, terms, FOVEA_BUILDS_TERMS, "Shaw's positions and normalisers other than softmax")                   \
   GROUP(BF16, bf16, FOVEA_BUILDS_BF16, "bf16 mode")                                                                \
-  GROUP(INT8, int8, FOVEA_BUILDS_INT8, "int8 mode")
+  GROUP(INT8, int8, FOVEA_BUILDS_INT8, "int8 mode")                                                                \
+  GROUP(STATES, states, FOVEA_BUILDS_STATES, "states in the caller's memory")                                      \
+  GROUP(EXPLAIN, explain, FOVEA_BUILDS_EXPLAIN, "explanations of plans")                                           \
+  GROUP(SCALING, scaling, FOVEA_BUILDS_SCALING, "frequencies and tables of rotary embeddings")
 
 enum {
 #define FOVEA_GROUP_PLACE(NAME, name, built, what) FOVEA_GROUP_PLACE_##NAME,

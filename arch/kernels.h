@@ -13,6 +13,7 @@
 #include "../include/fovea/fovea.h"
 #include "arithmetic.h"
 #include "codes.h"
+#include "groups.h"
 #include "narrow.h"
 #include "registry.h"
 #include "strict_math.h"

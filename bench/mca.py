@@ -65,8 +65,8 @@ class Loop:
     barred: bool = False
 
 
-def source(of):
-    return f"arch/{of}/{of}.c"
+def source(of, group=""):
+    return f"arch/{of}/{group}_{of}.c" if group else f"arch/{of}/{of}.c"
 
 
 # The last line of its kind is that of every core: NEON's.
@@ -76,15 +76,15 @@ VALUE = Loop("value", source(SET), "value_main_{}", barred=True)
 SCORE_BF16 = Loop("score, pairs of bf16", source(BF16_SET), "score_main_{}", pairs="bf16", barred=True)
 SCORE_F16 = Loop("score, pairs of f16", source(F16_SET), "score_main_{}", pairs="f16", barred=True)
 # bf16 mode: scores and values have the same loop, of two vectors of rows at most.
-MODE = tuple(Loop(f"bf16 mode, {instruction}", source(of), "bf16_many{}_scores", pairs=pairs, barred=True)
+MODE = tuple(Loop(f"bf16 mode, {instruction}", source(of, "bf16"), "bf16_many{}_scores", pairs=pairs, barred=True)
              for instruction, pairs, of in (("FMLA", "", SET), ("BFMLAL", "bf16", BF16_SET)))
 MODE_WIDTHS = WIDTHS[1:]
-DECODE = tuple(Loop(f"decode: {what}, {type_name}", source(SET), f"decode_{function}_{type_name}_4")
+DECODE = tuple(Loop(f"decode: {what}, {type_name}", source(SET, "decode"), f"decode_{function}_{type_name}_4")
                for what, function in (("scores of panels", "panels"), ("values", "value"))
                for type_name in ("f32", "f16", "bf16"))
 # int8: whole tiles and single vectors; `pairs` is the instruction, by the last feature that the table needs.
 PRODUCTS = {"NEON_DOT": ("sdot", "udot"), "NEON_I8MM": ("smmla", "usmmla")}
-BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", source(table), f"sums_{kind}_{tile}",
+BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", source(table, "int8"), f"sums_{kind}_{tile}",
                    pairs=instruction, barred=tile == "many")
               for table, needs in reversed(registry.tables(SET)) if needs
               for what, kind, instruction in zip(("scores", "values"), ("score", "value"), PRODUCTS[needs[-1]])

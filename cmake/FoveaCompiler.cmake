@@ -1,7 +1,7 @@
 # The compiler options of every target of this project.
 
 add_library(fovea_warnings INTERFACE)
-target_compile_options(fovea_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
+target_compile_options(fovea_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wundef)
 if(FOVEA_WERROR)
   target_compile_options(fovea_warnings INTERFACE -Werror)
 endif()

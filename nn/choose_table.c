@@ -27,7 +27,7 @@ fovea_status fovea_nn_dispatch(const char *isa, const fovea_nn_kernels **kernels
 
 /* The names of sets with products of pairs of bf16. */
 static const fovea_nn_pair_kernels *pairs_named(const char *set) {
-#ifdef FOVEA_ARCH_X86_64
+#ifdef FOVEA_ARCH_X86_64_AVX512_BF16
   if (strcmp(set, "avx512_bf16") == 0) return &fovea_nn_pairs_avx512_bf16;
 #endif
   (void)set;

@@ -1,7 +1,7 @@
 /* AMX as an extension in the registry, and whether it computes what its manual says. The contract of modes rests on
  * that, so whoever allows AMX looks first. */
 #include "../targets.h"
-#if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
+#if defined(FOVEA_ARCH_X86_64_AMX) && (FOVEA_BUILDS_BF16 || FOVEA_BUILDS_INT8)
 #define FOVEA_ISA amx
 #define FOVEA_TARGET                                                                                               \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16,amx-"       \

@@ -1,10 +1,8 @@
-/* AVX2 with FMA and F16C. */
+/* AVX2 with FMA and F16C: the core and the tables. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
+#ifdef FOVEA_ARCH_X86_64_AVX2
 #include "tiles.h"
 #include "vector.h"
-
-#include "int8_layer.h"
 
 /* Three vectors beside four keys take all sixteen registers. gcc's coalescing of variables ties sums to registers
  * that are in use, and so keeps two sums on the stack. */
@@ -17,7 +15,8 @@
 #pragma GCC pop_options
 #endif
 
-#include "../shared/bodies.h"
+#include "../shared/groups/core.h"
+#include "../shared/table.h"
 
 /* A second table for cores that read V where it lies (FOVEA_CPU_READS_ROWS). */
 #undef FOVEA_TABLE

@@ -1,17 +1,15 @@
-/* NEON. */
+/* NEON: the core and the table. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64
+#ifdef FOVEA_ARCH_AARCH64_NEON
 #include "registers.h"
 #include "tiles.h"
 #include "vector.h"
-
-#define INT8_INSTRUCTION "FMA"
-#include "../shared/int8_floats.h"
 
 NEON_REGISTERS_FULL
 #include "../shared/score.h"
 #include "../shared/value.h"
 NEON_REGISTERS_END
 
-#include "../shared/bodies.h"
+#include "../shared/groups/core.h"
+#include "../shared/table.h"
 #endif

@@ -1,6 +1,6 @@
 /* The table of NEON with products of pairs of bf16. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS
+#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS_BF16
 #define FOVEA_ISA  neon_bf16
 #define FOVEA_BASE neon
 #include "../neon/registers.h"
@@ -12,8 +12,6 @@ NEON_REGISTERS_FULL
 #include "../shared/pairs.h"
 #include "../shared/score.h"
 NEON_REGISTERS_END
-
-#include "../shared/bf16_pairs.h"
 
 #include "../shared/table.h"
 #endif

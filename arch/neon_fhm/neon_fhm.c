@@ -1,7 +1,7 @@
 /* Products of f16 by FMLAL and FMLAL2: exact, and added with one rounding, as by FMLA. The low half of a vector has
  * the second elements of four rows, the high half the first elements: this is the order of the products. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS
+#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS_FHM
 #define FOVEA_ISA    neon_fhm
 #define FOVEA_BASE   neon
 #define FOVEA_TARGET __attribute__((target("arch=armv8.2-a+fp16fml")))

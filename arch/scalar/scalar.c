@@ -1,9 +1,6 @@
-/* Portable C. */
+/* Portable C: the core and the table. */
 #include "tiles.h"
 #include "vector.h"
 
-#define INT8_INSTRUCTION "f32"
-#define INT8_MULTIPLIES_AND_ADDS
-#include "../shared/int8_floats.h"
-
-#include "../shared/bodies.h"
+#include "../shared/groups/core.h"
+#include "../shared/table.h"

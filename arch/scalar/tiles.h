@@ -1,4 +1,4 @@
-/* Tile sizes of portable C: small if it is only a fall-back, larger if there is no other set. */
+/* Tile sizes of portable C: small if it is only a fallback, larger if there is no other set. */
 #ifndef FOVEA_ARCH_SCALAR_TILES_H
 #define FOVEA_ARCH_SCALAR_TILES_H
 

@@ -6,6 +6,15 @@
 #define FOVEA_ISA scalar
 #endif
 #define FOVEA_TARGET
+#include "../targets.h"
+/* Where the architecture has kernels of its own, portable C is only the fallback. */
+#if defined(FOVEA_ARCH_X86_64) || defined(FOVEA_ARCH_AARCH64)
+#define FOVEA_SMALL
+#if !FOVEA_BUILDS_LISTS /* a fallback decodes nothing but rows of lists */
+#undef FOVEA_BUILDS_DECODE
+#define FOVEA_BUILDS_DECODE 0
+#endif
+#endif
 #include "../shared/compiler.h"
 
 #include <float.h>

@@ -14,6 +14,7 @@
 #include "fetch.h"
 #include "mode_exp2.h"
 #include "operand_rows.h"
+#include "score_hide.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"

@@ -39,8 +39,13 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 /* The symbol of an operation: FOVEA_NAME(score) is fovea_score_avx2 in arch/avx2. */
 #define FOVEA_NAME(op) FOVEA_JOIN(op, FOVEA_ISA)
 
-/* `unused`: a file may include a header and not call all of its functions. */
+/* `unused`: a file may include a header and not call all of its functions. With FOVEA_SMALL, of a set that is only
+ * a fallback, the compiler need not make a copy of a body for each type, code and number of rows. */
+#ifdef FOVEA_SMALL
+#define FOVEA_INLINE FOVEA_TARGET static inline __attribute__((unused))
+#else
 #define FOVEA_INLINE FOVEA_TARGET static inline __attribute__((always_inline))
+#endif
 #define FOVEA_KERNEL FOVEA_TARGET
 #ifdef __clang__
 #define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline, unused))
@@ -59,7 +64,10 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 /* FOVEA_NO_UNROLL leaves the next loop as it is. FOVEA_UNROLL unrolls the next loop completely; the trip count is a
  * constant of at most 32. Without it gcc keeps arrays of accumulators in memory. clang does so if the pragma gives
  * a count: it unrolls such loops too late for registers. */
-#ifdef __clang__
+#ifdef FOVEA_SMALL
+#define FOVEA_UNROLL
+#define FOVEA_NO_UNROLL
+#elif defined(__clang__)
 #define FOVEA_UNROLL    _Pragma("clang loop unroll(full)")
 #define FOVEA_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else

@@ -7,21 +7,25 @@
  * The numbers of vectors are at most 8. 0 for n = 2 to 8: n rows are computed in smaller register tiles, for less
  * code. */
 
-#include "normalise.h"
-
 #include "decode_common.h"
 #include "decode_panels.h"
 #include "decode_score.h"
 #include "decode_softmax.h"
 #include "decode_value.h"
-#include "decode_weights.h"
 
-#include "decode_codes.h"
+#if FOVEA_BUILDS_FORMATS
+void FOVEA_NAME(decode_score_codes)(const fovea_decode_score_args *args);
+void FOVEA_NAME(decode_value_codes)(const fovea_decode_value_args *args);
+#endif
 
 FOVEA_KERNEL void FOVEA_NAME(decode_score)(const fovea_decode_score_args *args) {
+#if FOVEA_BUILDS_FORMATS
   if (args->coded.codes) {
-    decode_score_codes(args);
-  } else if (args->panels) {
+    FOVEA_NAME(decode_score_codes)(args);
+    return;
+  }
+#endif
+  if (args->panels) {
     decode_panels_any(args);
   } else {
     decode_score_any(args);
@@ -29,9 +33,11 @@ FOVEA_KERNEL void FOVEA_NAME(decode_score)(const fovea_decode_score_args *args) 
 }
 
 FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) {
+#if FOVEA_BUILDS_FORMATS
   if (args->coded.codes) {
-    decode_value_codes(args);
-  } else {
-    decode_value_any(args);
+    FOVEA_NAME(decode_value_codes)(args);
+    return;
   }
+#endif
+  decode_value_any(args);
 }

@@ -1,9 +1,10 @@
-/* Decoding of narrow formats: codes become numbers in registers. Part of decode.h.
+/* Decoding of narrow formats: codes become numbers in registers. Part of bodies.h; decode.h calls it.
  *
  *   FOVEA_DECODE_CODES      vectors of keys in the register tile, 1 or 2
  *   FOVEA_DECODE_VECTORS_4  0: rows are computed one by one, not four at a time */
 
 #include "codes_common.h"
+#include "decode_common.h"
 
 /* Vectors of dims beside one row: codes take registers of their own. */
 #define CODES_VECTORS_1 (FOVEA_DECODE_VECTORS_1 < 4 ? FOVEA_DECODE_VECTORS_1 : 4)
@@ -149,7 +150,7 @@ FOVEA_INLINE int codes_width(int rows) {
   return (FOVEA_DECODE_VECTORS_4 > 0 && rows == 4 ? FOVEA_DECODE_VECTORS_4 : CODES_VECTORS_1) * LANES;
 }
 
-FOVEA_NOINLINE void decode_score_codes(const fovea_decode_score_args *args) {
+FOVEA_KERNEL void FOVEA_NAME(decode_score_codes)(const fovea_decode_score_args *args) {
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = codes_rows_at(row, args->row_count);
     codes_score_of(args->coded.codes->code, rows)(args, row);
@@ -201,7 +202,7 @@ FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int ro
 }
 
 /* Dims that fill no register tile are computed a vector at a time, row by row. */
-FOVEA_NOINLINE void decode_value_codes(const fovea_decode_value_args *args) {
+FOVEA_KERNEL void FOVEA_NAME(decode_value_codes)(const fovea_decode_value_args *args) {
   const fovea_code code = args->coded.codes->code;
   decode_value_fetch fetch = {decode_prefetch_from(args->prefetch, args->key_count, 0), 0, 0};
   codes_block block;

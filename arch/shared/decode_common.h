@@ -1,9 +1,12 @@
-/* What the operations of decoding share: register tiles, prefetches of the next block, sums of one piece of dims.
- * Part of decode.h.
+/* What the operations of decoding share: register tiles, sums of one piece of dims, the starts and ends of the
+ * chains of values, the maximum of a row. Part of decode.h and of formats.
  *
  *   FOVEA_DECODE_VECTORS_<n>   as in decode.h: which numbers of rows have register tiles */
+#ifndef FOVEA_ARCH_SHARED_DECODE_COMMON_H
+#define FOVEA_ARCH_SHARED_DECODE_COMMON_H
 
 #include "../kernels.h"
+#include "decode_fetch.h"
 #include "mask.h"
 #include "state.h"
 #include "terms.h"
@@ -30,44 +33,6 @@ FOVEA_INLINE int decode_rows_at(int row, int row_count, fovea_type type) {
   return FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= row_count ? 2 : 1;
 }
 
-/* Prefetches rows that are read later into L2 while other rows are computed, each row as a whole, from four places
- * of their block in turn. The prefetcher of L2 runs ahead in each page in which it has seen consecutive lines. In four
- * pages at once it keeps more lines in flight than a core's fill buffers do in one. */
-typedef struct decode_prefetch {
-  const void *const *rows;
-  int next, quarter; /* of the block */
-} decode_prefetch;
-
-enum { DECODE_PLACES = 4 };
-
-/* Starts with the n-th row, in order of prefetches, of `count` rows. */
-FOVEA_INLINE decode_prefetch decode_prefetch_from(const void *const *rows, int count, int n) {
-  int quarter = count / DECODE_PLACES;
-  return (decode_prefetch){rows, n % DECODE_PLACES * quarter + n / DECODE_PLACES, quarter};
-}
-
-FOVEA_INLINE const char *decode_prefetch_next(decode_prefetch *prefetch) {
-  const void *row = prefetch->rows[prefetch->next];
-  prefetch->next += prefetch->quarter;
-  if (prefetch->next >= DECODE_PLACES * prefetch->quarter) prefetch->next -= DECODE_PLACES * prefetch->quarter - 1;
-  return row;
-}
-
-/* Prefetches a row into L1 or L2, in pairs of lines: L2 fetches both anyway. */
-FOVEA_INLINE void decode_fetch_row(const char *row, int64_t bytes, const int into_l1) {
-  const char *end = row + bytes;
-  FOVEA_NO_UNROLL
-  for (; row < end; row += 128) {
-    if (into_l1) {
-      __builtin_prefetch(row, 0, 3);
-      __builtin_prefetch(row + 64, 0, 3);
-    } else {
-      __builtin_prefetch(row, 0, 2);
-      __builtin_prefetch(row + 64, 0, 2);
-    }
-  }
-}
-
 /* Where the sums of one piece of the dims go, and their factor. */
 typedef struct decode_sums {
   float *to;      /* of the first row and the first key */
@@ -81,8 +46,9 @@ FOVEA_INLINE decode_sums decode_scores(const fovea_decode_score_args *args, int 
 }
 
 /* Adds the sums of a piece to the running sums in the scores' place. The last piece makes them scores. */
-FOVEA_NOINLINE void decode_keep_numbers(const fovea_decode_score_args *args, int row, int rows, int key, int width,
-                                        int first_piece, int last_piece, const float *numbers) {
+FOVEA_SHORT FOVEA_NOINLINE void decode_keep_numbers(const fovea_decode_score_args *args, int row, int rows, int key,
+                                                    int width, int first_piece, int last_piece,
+                                                    const float *numbers) {
   FOVEA_NO_UNROLL
   for (int r = 0; r < rows; r++, numbers += width) {
     float *scores = args->scores + (row + r) * FOVEA_BLOCK_KEYS + key;
@@ -106,3 +72,49 @@ FOVEA_INLINE void decode_keep(const fovea_decode_score_args *args, float *scores
     vec_store(scores, last_piece ? vec_mul(total, vec_set1(args->c)) : total);
   }
 }
+
+/* Sets the starts of chains, sums[row][dim] with `dims` dims, to zero or to the partial sums. */
+FOVEA_NOINLINE void decode_value_begin(const fovea_decode_value_args *args, int row, int rows, int64_t dim,
+                                       int dims, float *sums) {
+  const float *partial = args->partial + row * args->output_stride + dim;
+  FOVEA_NO_UNROLL
+  for (int r = 0; r < rows; r++, partial += args->output_stride, sums += dims) {
+    FOVEA_NO_UNROLL
+    for (int d = 0; d < dims; d += LANES) {
+      vec_store(sums + d, args->flags & FOVEA_VALUE_START ? vec_set1(0.0f) : vec_load(partial + d));
+    }
+  }
+}
+
+/* Merges the sums of chains into the output, or stores them. */
+FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int row, int rows, int64_t dim, int dims,
+                                     const float *sums) {
+  FOVEA_NO_UNROLL
+  for (int r = 0; r < rows; r++, sums += dims) {
+    float *partial = args->partial + (row + r) * args->output_stride + dim;
+    float *output = args->output + (row + r) * args->output_stride + dim;
+    FOVEA_NO_UNROLL
+    for (int d = 0; d < dims; d += LANES) {
+      vec sum = vec_load(sums + d);
+      if (args->flags & FOVEA_VALUE_MERGE) {
+        vec old_part = vec_set1(args->old_part[row + r]), new_part = vec_set1(args->new_part[row + r]);
+        sum = state_join(vec_load(output + d), old_part, sum, new_part);
+      }
+      vec_store((args->flags & (FOVEA_VALUE_MERGE | FOVEA_VALUE_ASSIGN) ? output : partial) + d, sum);
+    }
+  }
+}
+
+/* The largest score of a row. */
+FOVEA_INLINE float decode_maximum(const float *scores, int begin, int end) {
+  float lanes[LANES];
+  vec maximum = vec_set1(-INFINITY);
+  for (int key = begin; key < end; key += LANES) maximum = vec_max(vec_load(scores + key), maximum);
+  vec_store(lanes, maximum);
+  for (int half = LANES / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; i++) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  }
+  return lanes[0] + 0.0f; /* -0 becomes +0 */
+}
+
+#endif

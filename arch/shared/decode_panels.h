@@ -3,18 +3,7 @@
  *
  *   FOVEA_DECODE_KEY_VECTORS_<n>  vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
-/* Elements from one dim of a panel to the next; if dims stay together, from one set of them to the next. */
-#define PANEL_STEP(type) (fovea_dims_together(type) * FOVEA_PANEL_ROWS)
-
-/* Loads one dim of LANES keys of a panel. */
-FOVEA_INLINE vec decode_panel_dim(const void *keys, int64_t dim, const fovea_type type) {
-  if (type == FOVEA_BF16) {
-    vec pair[2];
-    vec_split_bf16(vec_load_pairs((const uint16_t *)keys + dim / 2 * PANEL_STEP(type)), &pair[0], &pair[1]);
-    return pair[dim % 2];
-  }
-  return typed_load(keys, dim * PANEL_STEP(type), type);
-}
+#include "panel_dims.h"
 
 /* Loads two dims of LANES keys of a panel; `dim` is even. */
 FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_type type, vec *even, vec *odd) {
@@ -111,10 +100,6 @@ typedef void decode_panel_function(const fovea_decode_score_args *args, int row,
 #define DECODE_PANELS_OF(with, type, name, ...) DECODE_PANELS(decode_panels_##name, type)
 FOVEA_FORMATS(DECODE_PANELS_OF, )
 
-/* Loads one dim of a panel of any type. */
-FOVEA_NOINLINE void decode_panel_any(const void *keys, int64_t dim, fovea_type type, float *lanes){
-    TYPED(type, vec_store(lanes, decode_panel_dim(keys, dim, constant)))}
-
 /* Adds the products of an odd last dim to the sums of `width` keys. */
 FOVEA_NOINLINE void decode_panel_last(const fovea_decode_score_args *args, int row, int rows, int key, int width,
                                       int64_t dim, float *numbers) {
@@ -132,8 +117,8 @@ FOVEA_NOINLINE void decode_panel_last(const fovea_decode_score_args *args, int r
 }
 
 /* Scores of some rows for keys first to last - 1, `width` keys at a time. */
-FOVEA_NOINLINE void decode_panel_keys(const fovea_decode_score_args *args, int row, int rows, int first, int last,
-                                      int width, decode_panel_function *chain) {
+FOVEA_SHORT FOVEA_NOINLINE void decode_panel_keys(const fovea_decode_score_args *args, int row, int rows, int first,
+                                                  int last, int width, decode_panel_function *chain) {
   if (args->dim <= FOVEA_DOT_PIECE && args->dim % 2 == 0) {
     const decode_sums scores = decode_scores(args, row, first);
     chain(args, row, first, last, 0, args->dim, &scores);
@@ -176,34 +161,6 @@ FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
     decode_panel_keys(args, row, rows, 0, whole, width, decode_panel_of(args->type, rows));
     for (int r = 0; r < rows; r++) {
       decode_panel_keys(args, row + r, 1, whole, args->key_count, LANES, decode_panel_of(args->type, 0));
-    }
-  }
-}
-
-/* Copies keys of a panel to rows. */
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
-  const int64_t step = fovea_panel_step(args->type);
-  FOVEA_NO_UNROLL
-  for (int lane = args->first / LANES * LANES; lane < args->first + args->row_count; lane += LANES) {
-    const void *keys = (const char *)args->panel + lane * step;
-    int first = args->first > lane ? args->first - lane : 0, last = args->first + args->row_count - lane;
-    float *to = args->to + (lane - args->first) * args->to_stride;
-    if (last > LANES) last = LANES;
-    FOVEA_NO_UNROLL
-    for (int64_t dim = 0; dim < args->dim; dim += LANES) {
-      const int dims = args->dim - dim < LANES ? (int)(args->dim - dim) : LANES;
-      float lanes[LANES * LANES] = {0};
-      vec square[LANES];
-      FOVEA_NO_UNROLL
-      for (int d = 0; d < dims; d++) decode_panel_any(keys, dim + d, args->type, lanes + d * LANES);
-      FOVEA_UNROLL
-      for (int i = 0; i < LANES; i++) square[i] = vec_load(lanes + i * LANES);
-      vec_transpose(square);
-      FOVEA_UNROLL
-      for (int i = 0; i < LANES; i++) vec_store(lanes + i * LANES, square[i]);
-      FOVEA_NO_UNROLL
-      for (int i = first; i < last; i++)
-        vec_store_first(to + i * args->to_stride + dim, vec_load(lanes + i * LANES), dims);
     }
   }
 }

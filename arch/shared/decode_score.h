@@ -17,44 +17,6 @@
 #define DECODE_TRANSPOSE DECODE_SQUARE
 #endif
 
-/* Prefetches the next keys from L2 into L1, and one of the rows to prefetch for each key from memory into L2.
- * Loads that jump from row to row find all fill buffers taken by lines from memory. So rows are prefetched whole,
- * one after the other, and early. */
-typedef struct decode_fetch {
-  const void *const *near;
-  decode_prefetch far;
-  int width; /* keys that are multiplied together */
-  int far_begin,
-      far_end;      /* of `width` far rows, the share of these query rows; other query rows prefetch the rest */
-  int64_t row, due; /* the next row; the rows that are due, times `squares` */
-  int64_t squares;  /* squares of dims over which the prefetches are spread */
-} decode_fetch;
-
-FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int row, int rows, int width,
-                                            int64_t step) {
-  return (decode_fetch){.width = width,
-                        .far_begin = width * row / args->row_count,
-                        .far_end = width * (row + rows) / args->row_count,
-                        .squares = args->dim / step};
-}
-
-FOVEA_INLINE void decode_fetch_from(decode_fetch *fetch, const fovea_decode_score_args *args, int key) {
-  const int next = key + fetch->width;
-  fetch->near = next + fetch->width <= args->key_count ? args->keys + next : args->prefetch;
-  fetch->far = decode_prefetch_from(args->prefetch, args->key_count, key + fetch->far_begin);
-  fetch->row = fetch->due = 0;
-}
-
-FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
-  fetch->due += fetch->width;
-  FOVEA_NO_UNROLL
-  for (; fetch->row * fetch->squares < fetch->due; fetch->row++) {
-    int is_far = fetch->row >= fetch->far_begin && fetch->row < fetch->far_end;
-    if (is_far) decode_fetch_row(decode_prefetch_next(&fetch->far), bytes, 0);
-    decode_fetch_row(fetch->near[fetch->row], bytes, 1);
-  }
-}
-
 #ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
 #define DECODE_LOAD_HALVES(with, format, name, element, bits, together, load, store, half_of_least, load_halves,   \
                            ...)                                                                                    \
@@ -117,8 +79,8 @@ FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const in
 }
 
 /* Transposes the last dims, fewer than a square has: transposed[d][key]. */
-FOVEA_NOINLINE void decode_transpose_rest(const void *const *keys, int64_t dim, int count, fovea_type type,
-                                          float *transposed) {
+FOVEA_SHORT FOVEA_NOINLINE void decode_transpose_rest(const void *const *keys, int64_t dim, int count,
+                                                      fovea_type type, float *transposed) {
   float elements[DECODE_SQUARE];
   FOVEA_NO_UNROLL
   for (int i = 0; i < LANES; i++) {

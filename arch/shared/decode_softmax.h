@@ -60,17 +60,6 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(decode_adjust)(const fovea_decode_adjus
   for (int row = 0; row < args->row_count; row++) decode_adjust_row(args, row);
 }
 
-FOVEA_INLINE float decode_maximum(const float *scores, int begin, int end) {
-  float lanes[LANES];
-  vec maximum = vec_set1(-INFINITY);
-  for (int key = begin; key < end; key += LANES) maximum = vec_max(vec_load(scores + key), maximum);
-  vec_store(lanes, maximum);
-  for (int half = LANES / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; i++) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
-  }
-  return lanes[0] + 0.0f; /* -0 becomes +0 */
-}
-
 /* Replaces scores by weights. Returns their sum: of FOVEA_WEIGHT_SUMS sums, halves are added to halves. */
 FOVEA_INLINE float decode_weights(float *scores, int begin, int end, float maximum) {
   const vec reference = state_reference(vec_set1(maximum));

@@ -3,51 +3,6 @@
  *
  *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows, n = 1, 2, 4, 8 */
 
-/* Prefetches one of the rows to prefetch after every `passes` reads of a value. Each value of this block is read
- * `passes` times, so all rows are prefetched. */
-typedef struct decode_value_fetch {
-  decode_prefetch prefetch;
-  int passes, due;
-} decode_value_fetch;
-
-FOVEA_INLINE void decode_fetch_values(decode_value_fetch *fetch, int64_t bytes) {
-  if (++fetch->due < fetch->passes) return;
-  fetch->due = 0;
-  decode_fetch_row(decode_prefetch_next(&fetch->prefetch), bytes, 0);
-}
-
-/* Sets the starts of chains, sums[row][dim] with `dims` dims, to zero or to the partial sums. */
-FOVEA_NOINLINE void decode_value_begin(const fovea_decode_value_args *args, int row, int rows, int64_t dim,
-                                       int dims, float *sums) {
-  const float *partial = args->partial + row * args->output_stride + dim;
-  FOVEA_NO_UNROLL
-  for (int r = 0; r < rows; r++, partial += args->output_stride, sums += dims) {
-    FOVEA_NO_UNROLL
-    for (int d = 0; d < dims; d += LANES) {
-      vec_store(sums + d, args->flags & FOVEA_VALUE_START ? vec_set1(0.0f) : vec_load(partial + d));
-    }
-  }
-}
-
-/* Merges the sums of chains into the output, or stores them. */
-FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int row, int rows, int64_t dim, int dims,
-                                     const float *sums) {
-  FOVEA_NO_UNROLL
-  for (int r = 0; r < rows; r++, sums += dims) {
-    float *partial = args->partial + (row + r) * args->output_stride + dim;
-    float *output = args->output + (row + r) * args->output_stride + dim;
-    FOVEA_NO_UNROLL
-    for (int d = 0; d < dims; d += LANES) {
-      vec sum = vec_load(sums + d);
-      if (args->flags & FOVEA_VALUE_MERGE) {
-        vec old_part = vec_set1(args->old_part[row + r]), new_part = vec_set1(args->new_part[row + r]);
-        sum = state_join(vec_load(output + d), old_part, sum, new_part);
-      }
-      vec_store((args->flags & (FOVEA_VALUE_MERGE | FOVEA_VALUE_ASSIGN) ? output : partial) + d, sum);
-    }
-  }
-}
-
 /* The chains of some rows, in sums[row][dim]: `count` dims of a single vector, or all dims of several vectors.
  * There is a function for each type and number of rows, with only this loop in it. */
 FOVEA_INLINE void decode_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,

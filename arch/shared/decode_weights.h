@@ -1,4 +1,6 @@
-/* normalise.h for decoding, with keys in the lanes. Part of decode.h. */
+/* normalise.h for decoding, with keys in the lanes. Part of bodies.h. */
+
+#include "normalise.h"
 
 /* Whether a score is not -Inf. */
 FOVEA_INLINE int decode_has_state(const float *scores, int begin, int end) {

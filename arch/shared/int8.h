@@ -205,7 +205,7 @@ FOVEA_KERNEL static void int8_value(const fovea_value_args *args) {
 
 const fovea_arithmetic FOVEA_NAME(int8) = {
     .name = INT8_INSTRUCTION,
-    .decoding = &int8_decoding,
+    .decoding = FOVEA_BUILDS_DECODE ? &int8_decoding : NULL,
     .scales_rows = 1,
     .sizes = int8_sizes,
     .load_queries = int8_load_queries,

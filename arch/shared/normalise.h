@@ -96,24 +96,13 @@ FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(normalise)(const fovea_softmax_args *arg
   return vecmask_any(none);
 }
 
-/* What a row's output and weights are multiplied by, one after the other: a power of two and 1 / divisor. The power
- * keeps the reciprocal of a small divisor finite. */
-typedef struct normalise_divisor {
-  vec part, inverse;
-} normalise_divisor;
-
-FOVEA_INLINE normalise_divisor normalise_divide(vec divisor) {
-  const vec part = vec_select(vec_less(divisor, vec_set1(0x1p-64f)), vec_set1(0x1p+64f), vec_set1(1.0f));
-  const vec inverse = vec_div(vec_set1(1.0f), vec_mul(divisor, part));
-  return (normalise_divisor){part, vec_select(vec_equal(divisor, vec_set1(0.0f)), vec_set1(0.0f), inverse)};
-}
-
 /* Vectors of kept scores that become weights together. */
 enum { NORMALISE_KEPT = 16 };
 
 /* Replaces the kept scores of a row by its weights, divided: 0 of a key that is not seen, also in a row of NaN. */
-FOVEA_SHORT FOVEA_NOINLINE void normalise_kept(float *scores, int64_t count, const fovea_weighting *weighting,
-                                               float part, float inverse) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(normalise_kept)(float *scores, int64_t count,
+                                                         const fovea_weighting *weighting, float part,
+                                                         float inverse) {
   float weights[NORMALISE_KEPT * LANES];
   while (count > 0) {
     const int keys = count < NORMALISE_KEPT * LANES ? (int)count : NORMALISE_KEPT * LANES;

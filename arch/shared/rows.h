@@ -67,22 +67,22 @@ FOVEA_KERNEL void FOVEA_NAME(load_rows)(const fovea_load_args *args) {
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args){TYPED(args->type, widen_rows(args, constant))}
-
-FOVEA_NOINLINE void merge_spread(const fovea_tile_state *left, const fovea_tile_state *right, int row) {
-  const state_entropy a = {vec_load(left->row_max + row), vec_load(left->row_sum + row),
-                           vec_load(left->row_spread + row)};
-  const state_entropy b = {vec_load(right->row_max + row), vec_load(right->row_sum + row),
-                           vec_load(right->row_spread + row)};
-  vec_store(left->row_spread + row, state_join_spread(&a, &b));
+FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args) {
+  TYPED(args->type, widen_rows(args, constant))
 }
+
+#if FOVEA_BUILDS_OUTPUTS
+void FOVEA_NAME(merge_spread)(const fovea_tile_state *left, const fovea_tile_state *right, int row);
+#endif
 
 FOVEA_KERNEL void FOVEA_NAME(merge)(const fovea_merge_args *args) {
   const fovea_tile_state *left = &args->left, *right = &args->right;
   for (int row = 0; row < args->vectors * LANES; row += LANES) {
     state_parts parts = state_merge(vec_load(left->row_max + row), vec_load(right->row_max + row));
     vec sum = state_join(vec_load(left->row_sum + row), parts.left, vec_load(right->row_sum + row), parts.right);
-    if (left->row_spread) merge_spread(left, right, row);
+#if FOVEA_BUILDS_OUTPUTS
+    if (left->row_spread) FOVEA_NAME(merge_spread)(left, right, row);
+#endif
     vec_store(left->row_max + row, parts.maximum);
     vec_store(left->row_sum + row, sum);
     for (int64_t dim = 0; dim < args->dim; dim++) {

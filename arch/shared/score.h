@@ -39,10 +39,6 @@ typedef struct score_fetch {
   int64_t before; /* lines to prefetch before each register tile */
 } score_fetch;
 
-#ifndef FOVEA_VECTOR_HOLDS_LOADS
-#define vec_load_held vec_load
-#endif
-
 /* The products of all keys and vectors for one item of the queries, a dim or a pair of dims. `lane` is the item's
  * number among the loaded scalars. */
 #define SCORE_STEP(lane)                                                                                           \

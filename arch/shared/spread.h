@@ -1,7 +1,8 @@
 /* The entropy of rows: the sum e of weight * log2(weight) over the keys of a block, merged into that of the keys
- * before it. The arithmetic of merging is that of state.h. Part of bodies.h, behind decode.h. */
+ * before it. The arithmetic of merging is that of state.h. Part of bodies.h. */
 
 #include "../kernels.h"
+#include "decode_common.h"
 #include "state.h"
 #include "tile.h"
 
@@ -77,4 +78,13 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(decode_spread)(const fovea_spread_args 
     const state_entropy block = {vec_load(maxima + row), vec_load(row_sums + row), vec_load(spreads + row)};
     spread_store(args, row, &block);
   }
+}
+
+/* Merges the sums e of the rows of one vector; rows.h calls it before it merges maxima and sums. */
+FOVEA_KERNEL void FOVEA_NAME(merge_spread)(const fovea_tile_state *left, const fovea_tile_state *right, int row) {
+  const state_entropy a = {vec_load(left->row_max + row), vec_load(left->row_sum + row),
+                           vec_load(left->row_spread + row)};
+  const state_entropy b = {vec_load(right->row_max + row), vec_load(right->row_sum + row),
+                           vec_load(right->row_spread + row)};
+  vec_store(left->row_spread + row, state_join_spread(&a, &b));
 }

@@ -1,25 +1,30 @@
-/* The end of a tile: merges sinks into the states of rows, divides O^T by the sums, writes rows of O and LSE, and
- * makes kept scores weights. Part of bodies.h. */
+/* The end of a tile: merges sinks into the states of rows, divides O^T by the sums, and writes rows of O and LSE;
+ * store_outputs.h writes the other outputs. Part of bodies.h. */
 
 #include "../kernels.h"
-#include "keep.h"
-#include "normalise.h"
 #include "state.h"
+#include "store_state.h"
 #include "tile.h"
 #include "types.h"
 
-/* The state of one vector of rows. The output has yet to be multiplied by `part` (1 without a sink) and by
- * `inverse`, with one rounding each. */
-typedef struct store_state {
-  vec maximum, sum, part, inverse;
-} store_state;
+/* What a row's output and weights are multiplied by, one after the other: a power of two and 1 / divisor. The power
+ * keeps the reciprocal of a small divisor finite. */
+typedef struct store_divisor {
+  vec part, inverse;
+} store_divisor;
+
+FOVEA_INLINE store_divisor store_divide(vec divisor) {
+  const vec part = vec_select(vec_less(divisor, vec_set1(0x1p-64f)), vec_set1(0x1p+64f), vec_set1(1.0f));
+  const vec inverse = vec_div(vec_set1(1.0f), vec_mul(divisor, part));
+  return (store_divisor){part, vec_select(vec_equal(divisor, vec_set1(0.0f)), vec_set1(0.0f), inverse)};
+}
 
 /* A sink is one more state (sink, 1, 0) on the right of all others. Its output is zero, so it adds zero to the
  * row's output, unless the sink's factor is NaN: then the sum and all results are NaN, too. */
 FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
   if (args->unnormalised) return (store_state){.part = vec_set1(1.0f), .inverse = vec_set1(1.0f)};
   if (args->divisors) {
-    const normalise_divisor divisor = normalise_divide(vec_load(args->divisors + row));
+    const store_divisor divisor = store_divide(vec_load(args->divisors + row));
     return (store_state){.part = divisor.part, .inverse = divisor.inverse};
   }
   store_state state = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row), vec_set1(1.0f),
@@ -67,8 +72,8 @@ FOVEA_INLINE void store_typed(void *const *rows, int64_t dim, int row_count, int
   }
 }
 
-FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_t dim, int row_count, int dims,
-                                   const float *square){
+FOVEA_SHORT FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_t dim, int row_count,
+                                               int dims, const float *square){
     TYPED(args->type, store_typed(args->rows + row, dim, row_count, dims, square, constant))}
 
 /* Finishes and transposes one square of LANES rows and LANES dims. */
@@ -123,49 +128,9 @@ FOVEA_INLINE void store_plain_rows(const fovea_store_args *args, int row, const 
   for (int i = 0; i < count; i++) store_row(args, row + i, vec_set1(part[i]), vec_set1(inverse[i]));
 }
 
-/* The weights of the rows of one vector, of another normaliser than the softmax. */
-FOVEA_SHORT FOVEA_NOINLINE void store_normalised(const fovea_store_args *args, int row, const store_state *state) {
-  float part[LANES], inverse[LANES];
-  const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
-  vec_store(part, state->part);
-  vec_store(inverse, state->inverse);
-  for (int i = 0; i < rows; i++) {
-    if (!args->scores[row + i]) continue; /* not wanted */
-    normalise_kept(args->scores[row + i], args->score_count, args->weighting, part[i], inverse[i]);
-  }
-}
-
-/* Of the softmax. */
-FOVEA_NOINLINE void store_weights(const fovea_store_args *args, int row, const store_state *state) {
-  float reference[LANES], inverse[LANES];
-  const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
-  vec_store(reference, state_reference(state->maximum));
-  vec_store(inverse, state->inverse);
-  FOVEA_NO_UNROLL
-  for (int i = 0; i < rows; i++) {
-    if (!args->scores[row + i]) continue;
-    keep_weights_of_row(args->scores[row + i], args->score_count, vec_set1(reference[i]), vec_set1(inverse[i]));
-  }
-}
-
-/* entropy = ln 2 * (log2(l) - e / l), both not negative; 0 if there is no state. */
-FOVEA_SHORT FOVEA_NOINLINE void store_entropy(const fovea_store_args *args, int row, const store_state *state) {
-  state_entropy keys = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row),
-                        vec_load(args->state.row_spread + row)};
-  if (args->sinks) {
-    const volatile float one = 1.0f; /* as in store_begin() */
-    const state_entropy sink = {vec_load(args->sinks + row), vec_set1(one), vec_set1(0.0f)};
-    keys.spread = state_join_spread(&keys, &sink);
-  }
-  const volatile float zero = 0.0f; /* for the same reason: the product is rounded before it is subtracted */
-  vec entropy = vec_sub(vec_log2(state->sum), vec_fma(keys.spread, state->inverse, vec_set1(zero)));
-  entropy = vec_mul(vec_set1(0x1.62e43p-1f), entropy);
-  entropy = vec_select(vec_is_nan(state->sum), state->sum, entropy);
-  entropy = vec_select(vec_equal(state->sum, vec_set1(0.0f)), vec_set1(0.0f), entropy);
-  float lanes[LANES];
-  vec_store(lanes, canonical(entropy));
-  for (int i = 0; i < LANES && row + i < args->row_count; i++) *args->entropy[row + i] = lanes[i];
-}
+#if FOVEA_BUILDS_OUTPUTS
+void FOVEA_NAME(store_outputs)(const fovea_store_args *args, int row, const store_state *state);
+#endif
 
 FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
   FOVEA_NO_UNROLL
@@ -182,7 +147,8 @@ FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
       vec_store(args->references + row, state_reference(state.maximum));
       vec_store(args->inverses + row, state.inverse);
     }
-    if (args->entropy) store_entropy(args, row, &state);
-    if (args->scores) (args->divisors ? store_normalised : store_weights)(args, row, &state);
+#if FOVEA_BUILDS_OUTPUTS
+    if (args->entropy || args->scores) FOVEA_NAME(store_outputs)(args, row, &state);
+#endif
   }
 }

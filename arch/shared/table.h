@@ -1,10 +1,10 @@
-/* The table of an instruction set. Included at the end of bodies.h or of a table of pairs, and once more for each
- * other table of the same functions.
+/* The table of an instruction set. Included after the bodies of the core, or of a table of pairs or of a mode, and
+ * once more for each other table of the same functions. Operations of a group lie in the group's translation unit;
+ * those of a group that is not in the build are NULL.
  *
  *   FOVEA_TABLE             the suffix of the table's symbol; FOVEA_ISA if it is not defined
  *   FOVEA_SET               the name of the instruction set; FOVEA_ISA if it is not defined
- *   FOVEA_BASE              if the table only adds pairs (pairs.h) or a mode (int8.h): the set whose operations it
- *                           shares
+ *   FOVEA_BASE              if the table only adds pairs (pairs.h) or a mode (int8.h): the set that it adds to
  *   FOVEA_BLOCK_TILES       row tiles that share one pass over the keys
  *   FOVEA_DECODE_ROWS       tiles of up to this many rows are decoded (decode.h)
  *   FOVEA_VALUE_FETCH_ROWS  as in value.h
@@ -16,53 +16,9 @@
 
 #ifndef FOVEA_BASE
 #define FOVEA_OPERATION FOVEA_NAME
-#else /* operations of another translation unit */
+#else
 #define FOVEA_OPERATION(op) FOVEA_JOIN(op, FOVEA_BASE)
-
-void FOVEA_OPERATION(load_rows)(const fovea_load_args *args);
-void FOVEA_OPERATION(widen)(const fovea_widen_args *args);
-void FOVEA_OPERATION(score)(const fovea_score_args *args);
-void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
-void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
-void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
-void FOVEA_OPERATION(column_add)(const fovea_column_args *args);
-void FOVEA_OPERATION(column_fold)(float *sums, float *total);
-void FOVEA_OPERATION(column_add_tile)(const fovea_column_tile_args *args);
-void FOVEA_OPERATION(column_fold_tile)(float *sums, float *total);
-void FOVEA_OPERATION(top_filter)(const fovea_top_filter_args *args);
-void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
-void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
-void FOVEA_OPERATION(spread)(const fovea_spread_args *args);
-int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
-int FOVEA_OPERATION(normalise)(const fovea_softmax_args *args);
-void FOVEA_OPERATION(shaw_sums)(const fovea_shaw_sums_args *args);
-void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
-void FOVEA_OPERATION(value)(const fovea_value_args *args);
-void FOVEA_OPERATION(value_careful)(const fovea_value_args *args);
-int FOVEA_OPERATION(all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim);
-void FOVEA_OPERATION(merge)(const fovea_merge_args *args);
-void FOVEA_OPERATION(store)(const fovea_store_args *args);
-void FOVEA_OPERATION(rotate)(const fovea_rotate_args *args);
-void FOVEA_OPERATION(convert)(const fovea_convert_args *args);
-void FOVEA_OPERATION(decode_score)(const fovea_decode_score_args *args);
-void FOVEA_OPERATION(decode_adjust)(const fovea_decode_adjust_args *args);
-int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
-int FOVEA_OPERATION(decode_normalise)(const fovea_decode_softmax_args *args);
-void FOVEA_OPERATION(decode_spread)(const fovea_spread_args *args);
-void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
-void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
-void FOVEA_OPERATION(widen_codes)(const fovea_widen_codes_args *args);
-void FOVEA_OPERATION(narrow_codes)(const fovea_narrow_args *args);
-void FOVEA_OPERATION(hadamard)(const fovea_hadamard_args *args);
-void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
-#ifndef INT8_INSTRUCTION
-extern const fovea_arithmetic FOVEA_OPERATION(int8);
 #endif
-#ifndef FOVEA_PAIR_INSTRUCTION
-extern const fovea_arithmetic FOVEA_OPERATION(bf16);
-#endif
-#endif
-
 #ifndef FOVEA_TABLE
 #define FOVEA_TABLE FOVEA_ISA
 #endif
@@ -72,6 +28,82 @@ extern const fovea_arithmetic FOVEA_OPERATION(bf16);
 #define TABLE_LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define FOVEA_TEXT_(x)    #x
 #define FOVEA_TEXT(x)     FOVEA_TEXT_(x)
+
+/* The operations, each with its group. */
+/* clang-format off */
+#define FOVEA_OPERATIONS(OPERATION) \
+  OPERATION(CORE, void, load_rows, const fovea_load_args *args) \
+  OPERATION(CORE, void, widen, const fovea_widen_args *args) \
+  OPERATION(CORE, void, score, const fovea_score_args *args) \
+  OPERATION(CORE, void, scan_mask, const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces) \
+  OPERATION(CORE, void, adjust, const fovea_adjust_args *args) \
+  OPERATION(CORE, int, softmax, const fovea_softmax_args *args) \
+  OPERATION(CORE, void, pack_values, const fovea_pack_args *args) \
+  OPERATION(CORE, void, value, const fovea_value_args *args) \
+  OPERATION(CORE, void, value_careful, const fovea_value_args *args) \
+  OPERATION(CORE, int, all_finite, const float *values, int64_t stride, int64_t rows, int64_t dim) \
+  OPERATION(CORE, void, merge, const fovea_merge_args *args) \
+  OPERATION(CORE, void, store, const fovea_store_args *args) \
+  OPERATION(CORE, void, rotate, const fovea_rotate_args *args) \
+  OPERATION(CORE, void, convert, const fovea_convert_args *args) \
+  OPERATION(CORE, void, widen_panel, const fovea_widen_panel_args *args) \
+  OPERATION(DECODE, void, decode_score, const fovea_decode_score_args *args) \
+  OPERATION(DECODE, void, decode_adjust, const fovea_decode_adjust_args *args) \
+  OPERATION(DECODE, int, decode_softmax, const fovea_decode_softmax_args *args) \
+  OPERATION(DECODE, void, decode_value, const fovea_decode_value_args *args) \
+  OPERATION(FORMATS, void, widen_codes, const fovea_widen_codes_args *args) \
+  OPERATION(FORMATS, void, narrow_codes, const fovea_narrow_args *args) \
+  OPERATION(FORMATS, void, hadamard, const fovea_hadamard_args *args) \
+  OPERATION(LISTS, void, gather, const fovea_gather_args *args) \
+  OPERATION(OUTPUTS, void, keep_scores, const fovea_keep_args *args) \
+  OPERATION(OUTPUTS, void, column_add, const fovea_column_args *args) \
+  OPERATION(OUTPUTS, void, column_fold, float *sums, float *total) \
+  OPERATION(OUTPUTS, void, column_add_tile, const fovea_column_tile_args *args) \
+  OPERATION(OUTPUTS, void, column_fold_tile, float *sums, float *total) \
+  OPERATION(OUTPUTS, void, top_filter, const fovea_top_filter_args *args) \
+  OPERATION(OUTPUTS, void, top_select, fovea_top_list *list, int k) \
+  OPERATION(OUTPUTS, void, top_finish, const fovea_top_finish_args *args) \
+  OPERATION(OUTPUTS, void, spread, const fovea_spread_args *args) \
+  OPERATION(OUTPUTS, void, decode_spread, const fovea_spread_args *args) \
+  OPERATION(TERMS, int, normalise, const fovea_softmax_args *args) \
+  OPERATION(TERMS, void, shaw_sums, const fovea_shaw_sums_args *args) \
+  OPERATION(TERMS, int, decode_normalise, const fovea_decode_softmax_args *args)
+/* clang-format on */
+
+/* Declares those of other translation units: gcc warns of a declaration after a definition with attributes of its
+ * own. */
+#ifdef FOVEA_BASE
+#define TABLE_DECLARE_CORE(...) __VA_ARGS__
+#else
+#define TABLE_DECLARE_CORE(...)
+#endif
+#ifdef FOVEA_ONE_UNIT
+#define TABLE_DECLARE_OTHER(...)
+#else
+#define TABLE_DECLARE_OTHER(...) __VA_ARGS__
+#endif
+#define TABLE_DECLARE_DECODE                TABLE_DECLARE_OTHER
+#define TABLE_DECLARE_FORMATS               TABLE_DECLARE_OTHER
+#define TABLE_DECLARE_LISTS                 TABLE_DECLARE_OTHER
+#define TABLE_DECLARE_OUTPUTS               TABLE_DECLARE_OTHER
+#define TABLE_DECLARE_TERMS                 TABLE_DECLARE_OTHER
+#define TABLE_DECLARE(GROUP, type, op, ...) TABLE_DECLARE_##GROUP(type FOVEA_OPERATION(op)(__VA_ARGS__);)
+FOVEA_OPERATIONS(TABLE_DECLARE)
+
+/* A table with instructions of its own for a mode has the mode's arithmetic, too. */
+#ifdef INT8_INSTRUCTION
+#define TABLE_INT8 FOVEA_NAME(int8)
+#else
+#define TABLE_INT8 FOVEA_OPERATION(int8)
+#endif
+#ifdef FOVEA_PAIR_INSTRUCTION
+#define TABLE_BF16 FOVEA_NAME(bf16)
+#else
+#define TABLE_BF16 FOVEA_OPERATION(bf16)
+#endif
+extern const fovea_arithmetic TABLE_INT8, TABLE_BF16;
+
+#define TABLE_FILL(GROUP, type, op, ...) FOVEA_WITH(GROUP, .op = FOVEA_OPERATION(op), )
 
 const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .name = FOVEA_TEXT(FOVEA_SET),
@@ -88,52 +120,12 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .pairs_safe = FOVEA_NAME(pairs_safe),
     .score_pairs = FOVEA_NAME(score_pairs),
 #endif
-    .load_rows = FOVEA_OPERATION(load_rows),
-    .widen = FOVEA_OPERATION(widen),
-    .score = FOVEA_OPERATION(score),
-    .scan_mask = FOVEA_OPERATION(scan_mask),
-    .adjust = FOVEA_OPERATION(adjust),
-    .keep_scores = FOVEA_OPERATION(keep_scores),
-    .column_add = FOVEA_OPERATION(column_add),
-    .column_fold = FOVEA_OPERATION(column_fold),
-    .column_add_tile = FOVEA_OPERATION(column_add_tile),
-    .column_fold_tile = FOVEA_OPERATION(column_fold_tile),
-    .top_filter = FOVEA_OPERATION(top_filter),
-    .top_select = FOVEA_OPERATION(top_select),
-    .top_finish = FOVEA_OPERATION(top_finish),
-    .spread = FOVEA_OPERATION(spread),
-    .softmax = FOVEA_OPERATION(softmax),
-    .normalise = FOVEA_OPERATION(normalise),
-    .shaw_sums = FOVEA_OPERATION(shaw_sums),
-    .pack_values = FOVEA_OPERATION(pack_values),
-    .value = FOVEA_OPERATION(value),
-    .value_careful = FOVEA_OPERATION(value_careful),
-    .all_finite = FOVEA_OPERATION(all_finite),
-    .merge = FOVEA_OPERATION(merge),
-    .store = FOVEA_OPERATION(store),
-    .rotate = FOVEA_OPERATION(rotate),
-    .convert = FOVEA_OPERATION(convert),
-    .decode_rows = TABLE_LEAST(ROW_TILE, FOVEA_DECODE_ROWS),
-    .decode_panel_rows = TABLE_LEAST(ROW_TILE, FOVEA_DECODE_ROWS_LIMIT),
-    .decode_score = FOVEA_OPERATION(decode_score),
-    .decode_adjust = FOVEA_OPERATION(decode_adjust),
-    .decode_softmax = FOVEA_OPERATION(decode_softmax),
-    .decode_normalise = FOVEA_OPERATION(decode_normalise),
-    .decode_spread = FOVEA_OPERATION(decode_spread),
-    .decode_value = FOVEA_OPERATION(decode_value),
-    .widen_panel = FOVEA_OPERATION(widen_panel),
-    .widen_codes = FOVEA_OPERATION(widen_codes),
-    .narrow_codes = FOVEA_OPERATION(narrow_codes),
-    .hadamard = FOVEA_OPERATION(hadamard),
-    .gather = FOVEA_OPERATION(gather),
-#ifdef INT8_INSTRUCTION
-    .int8 = &FOVEA_NAME(int8),
-#else
-    .int8 = &FOVEA_OPERATION(int8),
-#endif
-#ifdef FOVEA_PAIR_INSTRUCTION
-    .bf16 = &FOVEA_NAME(bf16),
-#else
-    .bf16 = &FOVEA_OPERATION(bf16),
-#endif
+    /* clang-format off */
+    FOVEA_WITH(DECODE, .decode_rows = TABLE_LEAST(ROW_TILE, FOVEA_DECODE_ROWS), )
+    FOVEA_WITH(DECODE, .decode_panel_rows = TABLE_LEAST(ROW_TILE, FOVEA_DECODE_ROWS_LIMIT), )
+    FOVEA_WITH(INT8, .int8 = &TABLE_INT8, )
+    FOVEA_WITH(BF16, .bf16 = &TABLE_BF16, )
+    FOVEA_OPERATIONS(TABLE_FILL)
+    /* clang-format on */
 };
+#undef TABLE_FILL

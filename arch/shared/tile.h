@@ -7,6 +7,10 @@
 /* Numbers from one item of a tile's arrays to the next, x[item][row]. */
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
+#ifndef FOVEA_VECTOR_HOLDS_LOADS
+#define vec_load_held vec_load
+#endif
+
 _Static_assert(FOVEA_TILE_VECTORS <= FOVEA_VECTORS_LIMIT, "src/ keeps arrays of a tile's vectors");
 _Static_assert(ROW_TILE <= FOVEA_ROW_TILE_LIMIT, "src/ keeps arrays of a tile's rows");
 _Static_assert(FOVEA_PANEL_ROWS % LANES == 0, "a panel of keys is whole vectors");

@@ -1,5 +1,6 @@
 # Reads what objdump says of one object and looks at its innermost loops; see spills.sh.
 #   isa       the object's instruction set
+#   group     of the object's kernels; empty: the core, or a table of its own
 #   compiler  with its version
 #   of_nn     1: an object of fovea_nn, whose products are in other functions
 #   limits    spills.txt: uses of the stack that one turn of a loop may have; without a line, one for each eight
@@ -57,7 +58,7 @@ function look_at_loop(start, end, k, operations, uses, example) {
 
 function finish_function(i) {
   body = body_of(function_name)
-  if (body ~ multiplies) products[body] = 1
+  if (multiplies && body ~ multiplies) products[body] = 1
   for (i = 1; i <= count; i++) {
     if (i in jump && jump[i] <= address[i] && jump[i] in line_at) loop[i] = line_at[jump[i]]
   }
@@ -70,9 +71,9 @@ function finish_function(i) {
 
 BEGIN {
   read_limits()
-  of_int8 = isa ~ /_(vnni|dot|i8mm)$/ # tables for int8 have no other products
-  multiplies = of_nn ? "^dot$" : of_int8 ? "^sums$" : "^(score|value|sums)$"
-  needed = of_nn ? "dot" : of_int8 ? "sums" : "score"
+  needed = of_nn ? "dot" : group == "int8" ? "sums" : "score"
+  multiplies = of_nn ? "^dot$" : group == "int8" ? "^sums$" : "^(score|value)$"
+  if (group != "" && group != "int8") needed = multiplies = "" # other products, or none
   operation = "vfn?m(add|sub)[0-9]+ps|v(add|sub|mul|div|max|min|dpbf16|scalef|rndscale|cvtph2)[a-z0-9]*ps"
   operation = operation "|fml[as]l?|bfmlal|f(add|sub|mul|div|max|min|cvt)[a-z]*[ \t]+v"
   operation = operation "|vpdpbusd|vpmaddwd|us?dot|sdot|u?smmla"
@@ -103,7 +104,7 @@ BEGIN {
 
 END {
   finish_function()
-  if (functions) products[needed] = 1 # without functions it is for another architecture
+  if (functions && needed) products[needed] = 1 # without functions it is for another architecture
   for (body in products) {
     if (loops[body]) continue
     print isa ": no loop of products was found in " body

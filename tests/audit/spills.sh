@@ -18,8 +18,10 @@ for object in "$@"; do
     *) continue ;;
   esac
   isa=${object##*/arch/}
+  group=$(basename "${object%%.c.o*}") # arch/<set>/<group>_<set>.c
+  if [[ $group == *_"${isa%%/*}" ]]; then group=${group%_"${isa%%/*}"}; else group=""; fi
   looked_at=$((looked_at + 1))
-  $objdump -d --no-show-raw-insn "$object" | awk -v isa="${isa%%/*}" -v compiler="$compiler" -v limits="$limits" \
+  $objdump -d --no-show-raw-insn "$object" | awk -v isa="${isa%%/*}" -v group="$group" -v compiler="$compiler" -v limits="$limits" \
     -v of_nn="$([ "$compiler" = nn ] && echo 1 || echo 0)" -v show="${SPILLS_SHOW:-0}" -f "${BASH_SOURCE[0]%.sh}.awk" || status=1
 done
 if [ $looked_at = 0 ]; then

@@ -1,11 +1,9 @@
 /* Layers of bf16 by AVX-512: as many registers as avx512/nn. */
 #include "../../targets.h"
-#ifdef FOVEA_ARCH_X86_64
+#ifdef FOVEA_ARCH_X86_64_AVX512_BF16
 #define FOVEA_ISA avx512_bf16
 #include "../pair_layer.h"
 
-#define FOVEA_NN_TILE_VECTORS  4
-#define FOVEA_NN_SPARE_VECTORS 1
-#define FOVEA_NN_TILE_ROWS     6
+#include "../../avx512/nn/nn_tiles.h"
 #include "../../shared/nn/dot_pairs.h"
 #endif

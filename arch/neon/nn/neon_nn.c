@@ -1,9 +1,8 @@
-/* Layers by NEON: a panel beside four rows takes sixteen of 32 registers, and four more hold the rows' elements. */
+/* Layers by NEON. */
 #include "../../targets.h"
-#ifdef FOVEA_ARCH_AARCH64
+#ifdef FOVEA_ARCH_AARCH64_NEON
 #include "../vector.h"
+#include "nn_tiles.h"
 
-#define FOVEA_NN_TILE_VECTORS 4
-#define FOVEA_NN_TILE_ROWS    4
 #include "../../shared/nn/bodies.h"
 #endif

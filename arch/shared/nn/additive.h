@@ -7,16 +7,12 @@
 #include "../exp2.h"
 #include "../tanh.h"
 #include "../types.h"
+#include "functions.h"
 
 /* Keys whose tanh are computed together. */
 #define ADDITIVE_KEYS TANH_LIMIT
 /* Vectors that the sums of a key fill. */
 #define ADDITIVE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
-
-/* NaN is not above 0, and stays NaN. */
-FOVEA_INLINE vec additive_leaky(vec x, vec slope) {
-  return vec_select(vec_less(vec_set1(0.0f), x), x, vec_mul(x, slope));
-}
 
 /* Adds `count` dims of `keys` keys, from dim d on. `keys` and `leaky` are constants; so is `count` where it is
  * LANES. */

@@ -1,12 +1,11 @@
-/* All operations of nn and their table, in one translation unit. arch/<isa>/nn/<isa>_nn.c includes it after the
- * vector layer and its tile sizes. */
+/* The operations of layers and the table of all, in one translation unit. arch/<isa>/nn/<isa>_nn.c includes it
+ * after the vector layer and its tile sizes. */
 
 #include "../types.h"
 
 #include "activate.h"
 #include "additive.h"
 #include "average.h"
-#include "differ.h"
 #include "dot.h"
 #include "dot_few.h"
 #include "edges.h"
@@ -14,18 +13,7 @@
 #include "finish.h"
 #include "functions.h"
 #include "gates.h"
-#include "graph_scores.h"
-#include "graph_states.h"
-#include "graph_values.h"
-#include "graph_weights.h"
-#include "lsh.h"
 #include "norm.h"
-#include "outer.h"
-#include "performer.h"
-#include "prefix.h"
-#include "recurrence.h"
-#include "recurrence_rows.h"
-#include "select.h"
 #include "softmax.h"
 #include "weights.h"
 

@@ -5,7 +5,6 @@
 #include "../../nn_kernels.h"
 #include "elements.h"
 #include "functions.h"
-#include "norm.h"
 #include "sums.h"
 
 FOVEA_INLINE vec differ_input(const fovea_nn_differ_args *args, int64_t row, int64_t d, int count) {

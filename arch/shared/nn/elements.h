@@ -30,4 +30,9 @@ FOVEA_INLINE void store_result(const fovea_nn_rows *rows, int64_t row, int64_t d
   }
 }
 
+/* Up to LANES factors of a row. */
+FOVEA_INLINE vec norm_factors(const float *factors, int count) {
+  return count == LANES ? vec_load(factors) : vec_load_first(factors, count);
+}
+
 #endif

@@ -297,4 +297,9 @@ FOVEA_INLINE void vec_activate(vec *x, const int count, const fovea_nn_activatio
 
 #undef EACH
 
+/* LeakyReLU: NaN is not above 0, and stays NaN. */
+FOVEA_INLINE vec additive_leaky(vec x, vec slope) {
+  return vec_select(vec_less(vec_set1(0.0f), x), x, vec_mul(x, slope));
+}
+
 #endif

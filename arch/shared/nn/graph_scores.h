@@ -8,8 +8,8 @@
 #define FOVEA_ARCH_SHARED_NN_GRAPH_SCORES_H
 
 #include "../../nn_kernels.h"
-#include "additive.h"
 #include "elements.h"
+#include "functions.h"
 
 /* Sums of a head fill this many vectors before their halves are added. */
 #define GRAPH_SUMS (FOVEA_WEIGHT_SUMS / LANES)

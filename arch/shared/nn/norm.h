@@ -26,10 +26,6 @@ FOVEA_INLINE vec norm_add_deviation(const row_view *view, int64_t d, int count, 
   return vec_fma(x, x, sum);
 }
 
-FOVEA_INLINE vec norm_factors(const float *factors, int count) {
-  return count == LANES ? vec_load(factors) : vec_load_first(factors, count);
-}
-
 /* A normalised vector of numbers, with gamma and beta if they are there. */
 FOVEA_INLINE vec norm_result(vec x, vec mean, vec inverse, const float *gamma, const float *beta, int64_t d,
                              int count, const fovea_nn_norm_kind kind) {

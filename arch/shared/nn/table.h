@@ -4,6 +4,41 @@
 #define FOVEA_NN_TABLE_(isa)   fovea_nn_kernels_##isa
 #define FOVEA_NN_TABLE(isa)    FOVEA_NN_TABLE_(isa)
 
+/* Those of the other translation unit, variants.h. */
+/* clang-format off */
+#define FOVEA_NN_VARIANTS(OPERATION) \
+  OPERATION(void, halves, const fovea_nn_halves_args *args) \
+  OPERATION(void, features, const fovea_nn_features_args *args) \
+  OPERATION(void, maxima, const fovea_nn_features_args *args) \
+  OPERATION(void, totals, const fovea_nn_totals_args *args) \
+  OPERATION(void, inverses, const fovea_nn_inverses_args *args) \
+  OPERATION(void, quotients, const fovea_nn_quotients_args *args) \
+  OPERATION(void, prefix, const fovea_nn_prefix_args *args) \
+  OPERATION(void, recurrence, const fovea_nn_recurrence_args *args) \
+  OPERATION(void, decay, const fovea_nn_decay_args *args) \
+  OPERATION(void, unit, const fovea_nn_unit_args *args) \
+  OPERATION(void, read_state, const fovea_nn_read_args *args) \
+  OPERATION(void, lsh_hash, const fovea_nn_lsh_hash_args *args) \
+  OPERATION(void, lsh_merge, const fovea_nn_lsh_merge_args *args) \
+  OPERATION(void, outer, const fovea_nn_outer_args *args) \
+  OPERATION(void, differ, const fovea_nn_differ_args *args) \
+  OPERATION(void, lambda, const fovea_nn_lambda_args *args) \
+  OPERATION(void, index, const fovea_nn_index_args *args) \
+  OPERATION(void, top_filter, const fovea_top_filter_args *args) \
+  OPERATION(void, top_select, fovea_top_list *list, int k) \
+  OPERATION(void, top_finish, const fovea_top_finish_args *args) \
+  OPERATION(void, graph_rows, const fovea_nn_graph_rows_args *args) \
+  OPERATION(void, graph_scores, const fovea_nn_graph_scores_args *args) \
+  OPERATION(void, graph_sums, const fovea_nn_graph_sums_args *args) \
+  OPERATION(void, graph_weights, const fovea_nn_graph_weights_args *args) \
+  OPERATION(void, graph_values, const fovea_nn_graph_values_args *args) \
+  OPERATION(void, graph_merge, const fovea_nn_graph_merge_args *args) \
+  OPERATION(void, graph_finish, const fovea_nn_graph_finish_args *args) \
+  OPERATION(void, graph_shares, const fovea_nn_graph_shares_args *args)
+#define TABLE_DECLARE(type, op, ...) type FOVEA_NAME(nn_##op)(__VA_ARGS__);
+FOVEA_NN_VARIANTS(TABLE_DECLARE)
+#define TABLE_FILL(type, op, ...) .op = FOVEA_NAME(nn_##op),
+
 const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .name = FOVEA_NN_STRING(FOVEA_ISA),
     .row_step = FOVEA_NN_TILE_ROWS,
@@ -23,32 +58,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .average = FOVEA_NAME(nn_average),
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
-    .halves = FOVEA_NAME(nn_halves),
-    .features = FOVEA_NAME(nn_features),
-    .maxima = FOVEA_NAME(nn_maxima),
-    .totals = FOVEA_NAME(nn_totals),
-    .inverses = FOVEA_NAME(nn_inverses),
-    .quotients = FOVEA_NAME(nn_quotients),
-    .prefix = FOVEA_NAME(nn_prefix),
-    .recurrence = FOVEA_NAME(nn_recurrence),
-    .decay = FOVEA_NAME(nn_decay),
-    .unit = FOVEA_NAME(nn_unit),
-    .read_state = FOVEA_NAME(nn_read_state),
-    .lsh_hash = FOVEA_NAME(nn_lsh_hash),
-    .lsh_merge = FOVEA_NAME(nn_lsh_merge),
-    .outer = FOVEA_NAME(nn_outer),
-    .differ = FOVEA_NAME(nn_differ),
-    .lambda = FOVEA_NAME(nn_lambda),
-    .index = FOVEA_NAME(nn_index),
-    .top_filter = FOVEA_NAME(nn_top_filter),
-    .top_select = FOVEA_NAME(nn_top_select),
-    .top_finish = FOVEA_NAME(nn_top_finish),
-    .graph_rows = FOVEA_NAME(nn_graph_rows),
-    .graph_scores = FOVEA_NAME(nn_graph_scores),
-    .graph_sums = FOVEA_NAME(nn_graph_sums),
-    .graph_weights = FOVEA_NAME(nn_graph_weights),
-    .graph_values = FOVEA_NAME(nn_graph_values),
-    .graph_merge = FOVEA_NAME(nn_graph_merge),
-    .graph_finish = FOVEA_NAME(nn_graph_finish),
-    .graph_shares = FOVEA_NAME(nn_graph_shares),
+    FOVEA_NN_VARIANTS(TABLE_FILL)
 };
+/* clang-format on */

@@ -1,6 +1,6 @@
 /* A table of AVX2 for CPUs with AVX-VNNI. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
+#ifdef FOVEA_ARCH_X86_64_AVX2_INT8
 #define FOVEA_ISA    avx2_vnni
 #define FOVEA_SET    avx2
 #define FOVEA_BASE   avx2

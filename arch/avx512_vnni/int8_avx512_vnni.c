@@ -1,6 +1,6 @@
 /* A table of AVX-512 for CPUs with VNNI. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
+#ifdef FOVEA_ARCH_X86_64_AVX512_INT8
 #define FOVEA_ISA    avx512_vnni
 #define FOVEA_SET    avx512
 #define FOVEA_BASE   avx512

@@ -2,6 +2,7 @@
  * portable C for all instruction sets, one product at a time. */
 #include "../arithmetic.h"
 #include "../kernels.h"
+#if FOVEA_BUILDS_BF16
 #include "../shared/compiler.h"
 
 #include <string.h>
@@ -30,3 +31,4 @@ float fovea_bf16_lost(const fovea_lost_args *args) {
   }
   return args->merges ? __builtin_fmaf(sum, args->new_part, args->before * args->old_part) : sum;
 }
+#endif

@@ -1,6 +1,6 @@
 /* The mode int8 on AMX: operands, scores and values in headers of their own, weights those of all sets. */
 #include "../targets.h"
-#if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
+#if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_INT8
 #define FOVEA_ISA amx
 #define FOVEA_TARGET                                                                                               \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,amx-tile,amx-bf16,amx-int8")))

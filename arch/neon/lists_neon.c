@@ -1,0 +1,8 @@
+/* Rows that see keys of lists by NEON. */
+#include "../targets.h"
+#ifdef FOVEA_ARCH_AARCH64_NEON
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/groups/lists.h"
+#endif

@@ -1,0 +1,8 @@
+/* Shaw's positions and other normalisers by NEON. */
+#include "../targets.h"
+#ifdef FOVEA_ARCH_AARCH64_NEON
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/groups/terms.h"
+#endif

@@ -1,0 +1,5 @@
+/* Decoding in portable C. */
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/groups/decode.h"

@@ -1,0 +1,5 @@
+/* Narrow formats in portable C. */
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/groups/formats.h"

@@ -1,0 +1,11 @@
+/* The kernels that every build has: exact attention in tiles, rotary positions, conversions. */
+#include "../adjust.h"
+#include "../careful.h"
+#include "../panel_rows.h"
+#include "../rotary.h"
+#include "../rows.h"
+#include "../scan.h"
+#include "../score.h"
+#include "../softmax.h"
+#include "../store.h"
+#include "../value.h"

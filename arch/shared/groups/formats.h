@@ -1,0 +1,10 @@
+/* Narrow formats: widened, made, decoded, rotated. */
+#include "../../groups.h"
+#if FOVEA_BUILDS_FORMATS
+#include "../codes.h"
+#if FOVEA_BUILDS_DECODE
+#include "../decode_codes.h"
+#endif
+#include "../hadamard.h"
+#include "../narrow.h"
+#endif
