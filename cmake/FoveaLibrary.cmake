@@ -48,33 +48,31 @@ if(WIN32)
     $<FILTER:${fovea_shared_objects},INCLUDE,/arch/> $<TARGET_OBJECTS:fovea_exported_objects>
   )
 endif()
-# The driver gains nothing by -O3, and grows by 12 KB: its loops are short, and unrolling makes them longer. The
-# exception is rows.c, which fills 128 pointers for a block. Code that no attention waits for is compiled for size:
-# checks of arguments, caches, states, and questions that the system is asked once. So is portable C, if the
-# architecture has kernels of its own and portable C is only the fallback.
+# Levels of optimisation: -O3 for kernels; -O2 for what stands between them in a run, which gains nothing by -O3 (but
+# rows.c does, which fills 128 pointers for a block); -Os for all other C, also portable kernels where they are only the
+# fallback. Kernels call nothing that throws, so they need no tables to unwind them, except under Windows, which wants
+# these of every function.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  file(GLOB driver_sources src/*/*.c)
-  list(REMOVE_ITEM driver_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
-  set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
-  file(GLOB small_sources
-    src/api/explain.c src/api/fovea.c src/api/info.c src/api/runs.c src/base/buckets.c src/base/caller.c
-    src/base/claim.c src/base/error.c src/base/row_tasks.c src/base/shapes.c src/base/unused.c src/base/validate.c
-    src/cache/append.c src/cache/cached_rows.c src/cache/caches.c src/cache/claims.c src/cache/copy.c
-    src/cache/hadamard.c src/cache/move.c src/cache/page_copy.c src/cache/page_pool.c src/cache/page_tables.c src/cache/pages.c src/cache/panels.c
-    src/cache/quantisers.c src/cache/validate_append.c src/pattern/check.c src/pattern/copy_nodes.c
-    src/pattern/create.c src/pattern/random.c src/pattern/sort.c src/feature/*.c
-    src/plan/facts.c src/plan/row_keys.c src/plan/traffic.c src/plan/parts.c
-    src/rotary/check_scaling.c src/rotary/reals.c
-    src/rotary/rotary.c src/rotary/scaling.c src/rotary/tables.c src/rotary/validate_rotary.c
-    src/run/check_run.c src/run/count.c
-    src/run/explain_tiles.c src/run/holes.c src/run/overlap.c src/run/part_states.c src/run/row_weights.c src/run/run_segments.c src/run/scores.c src/state/*.c src/system/cgroup.c
-    src/visible/visible_pairs.c src/visible/visible_words.c src/system/dispatch.c src/system/platform_*.c src/system/process.c
-  )
+  file(GLOB run_sources src/run/*.c src/plan/*.c src/visible/*.c src/pattern/*.c src/cache/sequences.c src/cache/formats.c)
+  list(FILTER run_sources EXCLUDE REGEX "/check[a-z_]*\\.c$")
+  if(FOVEA_PRESET STREQUAL "core") # all of it for size
+    set(run_sources "")
+  endif()
+  file(GLOB other_sources src/*/*.c)
+  if(run_sources)
+    list(REMOVE_ITEM other_sources ${run_sources})
+    list(REMOVE_ITEM run_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
+  endif()
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)
-    list(APPEND small_sources ${portable_sources})
+    list(APPEND other_sources ${portable_sources})
   endif()
-  set_property(SOURCE ${small_sources} APPEND PROPERTY COMPILE_OPTIONS -Os)
+  set_property(SOURCE ${run_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
+  set_property(SOURCE ${other_sources} APPEND PROPERTY COMPILE_OPTIONS -Os)
+  if(NOT WIN32 AND NOT APPLE)
+    file(GLOB kernel_sources arch/*/*.c arch/*/nn/*.c)
+    set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_OPTIONS -fno-asynchronous-unwind-tables)
+  endif()
 endif()
 # clang 14 does not end, or takes minutes, if it checks the sums and addresses in unrolled loops. gcc's sanitizer checks
 # them.

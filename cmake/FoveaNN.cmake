@@ -6,17 +6,17 @@ file(GLOB fovea_nn_sources CONFIGURE_DEPENDS nn/*.c nn/variants/*.c arch/*/nn/*.
 file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/rotary/angle.c)
 
 fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})
-# As in FoveaLibrary.cmake: nn/ gains nothing by -O3, and what only checks, or is only a fallback, is compiled for size.
+# As in FoveaLibrary.cmake.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  file(GLOB fovea_nn_driver nn/*.c nn/variants/*.c)
-  file(GLOB fovea_nn_small nn/check_*.c nn/fields.c nn/variants/check_*.c nn/defaults.c nn/matrix.c nn/choose_table.c nn/encoder*.c
-    nn/transformer_block.c nn/layer_scratch.c nn/call_plan.c)
+  file(GLOB fovea_nn_run nn/*.c nn/variants/*.c)
+  file(GLOB fovea_nn_other nn/check_*.c nn/variants/check_*.c)
+  list(REMOVE_ITEM fovea_nn_run ${fovea_nn_other})
   if(fovea_architectures)
     file(GLOB fovea_nn_portable arch/scalar/nn/*.c)
-    list(APPEND fovea_nn_small ${fovea_nn_portable})
+    list(APPEND fovea_nn_other ${fovea_nn_portable})
   endif()
-  set_property(SOURCE ${fovea_nn_driver} APPEND PROPERTY COMPILE_OPTIONS -O2)
-  set_property(SOURCE ${fovea_nn_small} APPEND PROPERTY COMPILE_OPTIONS -Os)
+  set_property(SOURCE ${fovea_nn_run} APPEND PROPERTY COMPILE_OPTIONS -O2)
+  set_property(SOURCE ${fovea_nn_other} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()
 fovea_add_objects(fovea_nn_copies ${fovea_nn_copied})
 target_compile_definitions(fovea_nn_objects PRIVATE FOVEA_NN_BUILDING)
