@@ -94,7 +94,7 @@ typedef struct fovea_arithmetic {
 
 /* Instructions for modes beside the tables of a set: a line of FOVEA_EXTENSIONS (registry.h). */
 typedef struct fovea_extension {
-  const fovea_arithmetic *bf16, *int8;
+  const fovea_arithmetic *bf16, *int8; /* NULL: this build leaves the mode out */
   /* Return 1 if what this CPU multiplies is what its manual says. */
   int (*bf16_holds)(void), (*int8_holds)(void);
 } fovea_extension;

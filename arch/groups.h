@@ -89,7 +89,17 @@
 #define FOVEA_BUILDS_SCALING 1
 #endif
 
-#define FOVEA_BUILDS_MODES (FOVEA_BUILDS_BF16 || FOVEA_BUILDS_INT8)
+/* What serves either mode, and decoding in int8 mode. */
+#if FOVEA_BUILDS_BF16 || FOVEA_BUILDS_INT8
+#define FOVEA_BUILDS_MODES 1
+#else
+#define FOVEA_BUILDS_MODES 0
+#endif
+#if FOVEA_BUILDS_DECODE && FOVEA_BUILDS_INT8
+#define FOVEA_BUILDS_DECODED_CODES 1
+#else
+#define FOVEA_BUILDS_DECODED_CODES 0
+#endif
 
 /* FOVEA_WITH(GROUP, text) is the text in a build that has the group, nothing in other builds. */
 #define FOVEA_WITH(GROUP, ...)         FOVEA_WITH_(FOVEA_BUILDS_##GROUP, __VA_ARGS__)

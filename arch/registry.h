@@ -5,8 +5,9 @@
  *   SET(name, architecture, needs, prefers, type, lacks)
  *
  *   name          the directory arch/<name>, its file <name>.c, and the table fovea_kernels_<name> in it
- *   architecture  which builds have the table, by targets.h: ANY; or X86_64, AARCH64, or AARCH64_EXTENSIONS (AArch64
- *                 with a compiler that allows single functions later instructions), and then the set or table
+ *   architecture  which builds have the table, FOVEA_ARCH_<architecture> in targets.h: ANY; or X86_64, AARCH64, or
+ *                 AARCH64_EXTENSIONS (AArch64 with a compiler that allows single functions later instructions), each
+ *                 with what a build may leave out: a set, or the tables that add a mode or a type to it
  *   needs         FOVEA_CPU_* bits (features.h) that the table needs to run
  *   prefers       FOVEA_CPU_* bits; without them the table runs only for problems that name it
  *   type          F32: a table for every problem. F16 or BF16: the table adds products of pairs of this type to the

@@ -155,6 +155,11 @@ stage_snippets() {
   python_with numpy -B tests/documents/test_shell.py build/test
 }
 
+# Builds that leave something out.
+stage_presets() {
+  tests/install/presets.sh build/presets
+}
+
 stage_consumers() {
   stage_build
   tests/install/consumers.sh build/test build/consumers
@@ -232,6 +237,7 @@ mca       | NEON inner loops, llvm-mca for ARM'"'"'s cores
 snippets  | shell commands of README, docs, examples and bench
 docs      | the site and every link in it
 consumers | used by other projects, in every way
+presets   | builds without some groups, or some instruction sets
 debian    | Debian packages, installed, used and removed
 '
 

@@ -381,7 +381,7 @@ static void test_plain_call(void **state) {
 static void test_status_texts(void **state) {
   (void)state;
   static const int statuses[] = {0,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
-                                 21, 22, 23, 24, 25, 26, 27, 28, 30, 31, 40};
+                                 21, 22, 23, 24, 25, 26, 27, 28, 30, 31, 36, 40};
   const int count = (int)(sizeof statuses / sizeof statuses[0]);
   for (int i = 0; i < count; i++) {
     assert_non_null(fovea_status_text((fovea_status)statuses[i]));

@@ -132,10 +132,12 @@ FOVEA_KERNEL static int int8_holds(void) {
   return holds;
 }
 
+/* clang-format off */
 const fovea_extension fovea_extension_amx = {
-    .bf16 = &fovea_bf16_amx,
-    .int8 = &fovea_int8_amx,
+    FOVEA_WITH(BF16, .bf16 = &fovea_bf16_amx, )
+    FOVEA_WITH(INT8, .int8 = &fovea_int8_amx, )
     .bf16_holds = bf16_holds,
     .int8_holds = int8_holds,
 };
+/* clang-format on */
 #endif

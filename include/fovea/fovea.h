@@ -79,6 +79,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_PATTERN = 32,      /* a rule of a pattern is out of range, or a pattern does not fit the problem */
   FOVEA_ERROR_NORMALISER = 33,   /* a divisor_value or sigmoid_bias is out of range */
   FOVEA_ERROR_ACTIVATION = 35,   /* a leaky_slope is out of range */
+  FOVEA_ERROR_LEFT_OUT = 36,     /* this build leaves out what is asked for: fovea_info() lists its groups */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
 } fovea_status;
 
@@ -1369,15 +1370,25 @@ FOVEA_API fovea_status fovea_isa_at(int index, fovea_isa_report *report);
 FOVEA_API fovea_status fovea_isa_find(const char *isa, fovea_type type, fovea_isa_report *report,
                                       fovea_error *error);
 
+/* A group of kernels and of code around them, which a build may leave out. */
+typedef struct fovea_group_report {
+  const char *name;    /* "formats", "lists", ... */
+  const char *what;    /* what calls cannot have without it, in words */
+  const char *without; /* the switch that leaves it out: "FOVEA_WITHOUT_FORMATS", ... */
+  int built;           /* 1: this build has it; 0: calls that need it fail with FOVEA_ERROR_LEFT_OUT */
+} fovea_group_report;
+
 /* What fovea_info() returns. Later versions add fields at the end only. */
 typedef struct fovea_library_info {
-  size_t struct_size;      /* set by the caller to sizeof(fovea_library_info) before the call */
-  const char *version;     /* "0.1.0" */
-  const char *cpu;         /* the CPU's own name, or its architecture */
-  const char *isa;         /* the chosen instruction set; fovea_isa_at() says why */
-  const char *threading;   /* "OpenMP" or "none" */
-  int threads;             /* fovea_default_threads() */
-  const char *environment; /* what FOVEA_ISA did, or why it was ignored; "" if it is not set */
+  size_t struct_size;               /* set by the caller to sizeof(fovea_library_info) before the call */
+  const char *version;              /* "0.1.0" */
+  const char *cpu;                  /* the CPU's own name, or its architecture */
+  const char *isa;                  /* the chosen instruction set; fovea_isa_at() says why */
+  const char *threading;            /* "OpenMP" or "none" */
+  int threads;                      /* fovea_default_threads() */
+  const char *environment;          /* what FOVEA_ISA did, or why it was ignored; "" if it is not set */
+  int group_count;                  /* groups of this version */
+  const fovea_group_report *groups; /* group_count reports */
 } fovea_library_info;
 
 /* Reports on the library and the machine. Texts live as long as the process. The environment variable

@@ -3,6 +3,7 @@
 
 #include "../../arch/float_state.h"
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../plan/traffic.h"
 #include "../run/explain_tiles.h"
 #include "../system/dispatch.h"
@@ -19,6 +20,7 @@ void fovea_explanation_init_sized(fovea_explanation *explanation, size_t struct_
   memcpy(explanation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
+#if FOVEA_BUILDS_EXPLAIN
 static fovea_status check_rate(const char *name, double rate, fovea_error *error) {
   if (rate >= 0 && rate <= DBL_MAX) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %g; it must be positive and finite, or 0 if it is not known",
@@ -106,3 +108,9 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
   memcpy(explanation, &all, explanation->struct_size); /* as many fields as the caller knows */
   return FOVEA_OK;
 }
+#else
+fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *explanation, fovea_error *error) {
+  (void)plan, (void)explanation;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_EXPLAIN, error);
+}
+#endif

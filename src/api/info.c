@@ -1,3 +1,4 @@
+#include "../base/groups.h"
 #include "../system/dispatch.h"
 #include "../system/process.h"
 #include "../system/schedule.h"
@@ -23,6 +24,7 @@ fovea_status fovea_info(fovea_library_info *info) {
       .threads = fovea_default_threads(),
   };
   fovea_dispatch_report(&all);
+  fovea_report_groups(&all);
   memcpy(info, &all, size); /* as many fields as the caller knows */
   return FOVEA_OK;
 }

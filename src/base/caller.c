@@ -1,6 +1,7 @@
 #include "caller.h"
 
 #include "../../arch/float_state.h"
+#include "../../arch/groups.h"
 #include "error.h"
 #include "resolve.h"
 #include "unused.h"
@@ -345,6 +346,7 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
   return FOVEA_OK;
 }
 
+#if FOVEA_BUILDS_FORMATS
 fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *hadamard, fovea_error *error) {
   const fovea_status status = read_struct("hadamard", "hadamard", given, hadamard, sizeof *hadamard, error);
   if (status) return status;
@@ -353,6 +355,7 @@ fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *ha
   fovea_resolve_strides(&hadamard->to_strides, contiguous);
   return FOVEA_OK;
 }
+#endif
 
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error) {
   const fovea_status status = read_struct("rows", "new_rows", given, rows, sizeof *rows, error);
@@ -393,6 +396,7 @@ fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t en
                     (uint64_t)FIRST_SEGMENT, (uint64_t)sizeof(fovea_segment));
 }
 
+#if FOVEA_BUILDS_STATES
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {
   const fovea_status status = read_struct(name, "state", given, state, sizeof *state, error);
   if (status) return status;
@@ -400,3 +404,4 @@ fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_
   fovea_resolve_strides(&state->strides, fovea_contiguous_strides(state->heads, state->rows, numbers));
   return FOVEA_OK;
 }
+#endif

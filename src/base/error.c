@@ -57,6 +57,8 @@ const char *fovea_status_text(fovea_status status) {
     return "a divisor_value or sigmoid_bias is out of range";
   case FOVEA_ERROR_ACTIVATION:
     return "a leaky_slope is out of range";
+  case FOVEA_ERROR_LEFT_OUT:
+    return "this build leaves out what is asked for";
   case FOVEA_ERROR_TASK:
     return "a task, phase, worker or thread count is out of range";
   }

@@ -95,6 +95,7 @@ static const float *make_rows(void *maker, int64_t position, int64_t count, floa
 /* Appends rows from `position` on, and returns the position after them. Keys that are written at once belong to the
  * task that has the first of them. */
 static int64_t append_codes(entry_rows *rows, const fovea_coded_side *to, int64_t position, int64_t end) {
+  if (!FOVEA_BUILDS_FORMATS) return end;
   const int64_t keys = fovea_keys_at_once(&to->layout), last = to->segment->first + to->segment->rows;
   const append_job *job = rows->job;
   const int64_t past = (position - to->segment->first) % keys;
@@ -159,7 +160,7 @@ static void append_rows(const append_job *job, int64_t entry, int64_t begin, int
       segment = segment ? fovea_segment_after(sequence, segment) : fovea_find_segment(sequence, position);
       to = fovea_open_side(sequence, segment, side->values, side->dim);
     }
-    if (to.format && job->piece.first == 0) {
+    if (FOVEA_BUILDS_FORMATS && to.format && job->piece.first == 0) {
       const int64_t after = append_codes(&rows, &to, position, last), all = segment->first + segment->rows;
       position = after < all ? after : all;
       continue;

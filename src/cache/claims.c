@@ -41,7 +41,8 @@ static int has_part(const fovea_sequence *sequence, const fovea_segment *segment
                     int values, int part) {
   const fovea_format *format = fovea_segment_format(sequence, segment, values);
   if (part == FOVEA_PART_CODES) return 1;
-  return format && fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part).first;
+  return FOVEA_BUILDS_FORMATS && format &&
+         fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part).first;
 }
 
 fovea_claim fovea_claim_segment(const fovea_sequence *sequence, const fovea_segment *segment,
@@ -52,7 +53,8 @@ fovea_claim fovea_claim_segment(const fovea_sequence *sequence, const fovea_segm
     *position = end;
     return (fovea_claim){.segment = -1};
   }
-  if (format) return fovea_claim_part(segment, format, shape, values, part, layer, position, end);
+  if (FOVEA_BUILDS_FORMATS && format)
+    return fovea_claim_part(segment, format, shape, values, part, layer, position, end);
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
     return claim_panels(segment, shape, layer, position, end);
   int64_t row = *position - segment->first, rows = end - *position;

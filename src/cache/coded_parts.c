@@ -3,6 +3,8 @@
 #include "../base/error.h"
 #include "../base/validate.h"
 
+#if FOVEA_BUILDS_FORMATS
+
 static fovea_coded_part find_codes(const fovea_segment *segment, const fovea_format *format, int64_t dim,
                                    int values) {
   const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
@@ -224,3 +226,4 @@ fovea_claim fovea_claim_part(const fovea_segment *segment, const fovea_format *f
   *position = segment->first + (row + 1) * p.row_keys;
   return fovea_claim_rows(first, 8, shape->kv_heads, p.head, p.groups, p.group, p.bytes);
 }
+#endif

@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_CACHE_CODED_PARTS_H
 #define FOVEA_SRC_CACHE_CODED_PARTS_H
 
+#include "../../arch/groups.h"
 #include "../base/claim.h"
 #include "formats.h"
 #include "segments.h"

@@ -8,13 +8,14 @@ fovea_coded_side fovea_open_side(const fovea_sequence *sequence, const fovea_seg
                                  int64_t dim) {
   fovea_coded_side side = {
       .segment = segment, .format = fovea_segment_format(sequence, segment, values), .dim = dim, .values = values};
-  if (!side.format) return side;
+  if (!FOVEA_BUILDS_FORMATS || !side.format) return side;
   side.layout = fovea_lay_out_codes(side.format, dim, !values && segment->k_layout == FOVEA_KEYS_IN_PANELS);
   if (side.layout.apart) side.layout.codes.scale_group = (values ? segment->v_scales : segment->k_scales).group;
   side.rule = fovea_make_rule(side.format);
   return side;
 }
 
+#if FOVEA_BUILDS_FORMATS
 /* Where the row of a position lies. */
 static fovea_coded_rows find_row(const fovea_coded_side *side, int64_t layer, int64_t head, int64_t position) {
   const fovea_code_place place = fovea_place_codes(side->segment, side->values, layer, head);
@@ -290,3 +291,4 @@ fovea_status fovea_check_coded_rows(const fovea_sequence *sequence, const fovea_
     if (segment->first + segment->rows >= end) return FOVEA_OK;
   }
 }
+#endif

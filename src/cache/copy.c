@@ -64,7 +64,7 @@ static void turn_row(const copied_side *side, float *row) {
 /* The row at a position, as f32. */
 static void read_row(copied_side *side, int64_t position, float *room) {
   go_to(side, 0, &side->from, position);
-  if (side->from.format) {
+  if (FOVEA_BUILDS_FORMATS && side->from.format) {
     fovea_read_coded(side->job->kernels, &side->from, side->layer, side->head, position, room);
     return;
   }
@@ -110,6 +110,7 @@ static const float *make_rows(void *maker, int64_t position, int64_t count, floa
 
 /* Codes may take the place of those that they are made from, so all are made first, if there is room. */
 static void write_codes(copied_side *side, int64_t begin, int64_t end) {
+  if (!FOVEA_BUILDS_FORMATS) return;
   kept_rows rows = {.side = side, .first = begin, .stride = (dim_of(side) + 15) / 16 * 16};
   rows.kept = (end - begin) * rows.stride <= FOVEA_QUANTISED_DIMS;
   for (int64_t at = begin; rows.kept && at < end; at++)
@@ -119,6 +120,7 @@ static void write_codes(copied_side *side, int64_t begin, int64_t end) {
 
 /* Keys that are written at once belong to the task that has the first of them. */
 static void copy_to_codes(copied_side *side, int64_t position) {
+  if (!FOVEA_BUILDS_FORMATS) return;
   const fovea_segment *segment = side->to.segment;
   const int64_t keys = fovea_keys_at_once(&side->to.layout), last = segment->first + segment->rows;
   const int64_t end = position + keys < last ? position + keys : last, shift = side->job->copy->shift;
@@ -164,7 +166,7 @@ static void copy_side(const copy_job *job, int values, int64_t layer, int64_t be
     const int64_t position = backwards ? end - 1 - i : begin + i;
     go_to(&side, 1, &side.to, position);
     go_to(&side, 0, &side.from, source_of(&side, position));
-    if (side.to.format) {
+    if (FOVEA_BUILDS_FORMATS && side.to.format) {
       copy_to_codes(&side, position);
     } else {
       copy_to_elements(&side, position);
@@ -222,7 +224,7 @@ fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequenc
   if (!status) status = fovea_check_sequence(from, &shape, 0, begin, end, error);
   if (!status) status = fovea_check_sequence(to, &shape, 1, begin, end, error);
   if (!status) status = fovea_check_written_sequence(to, &shape, 1, begin, end, error);
-  for (int i = 0; i < 2 && !status; i++)
+  for (int i = 0; FOVEA_BUILDS_FORMATS && i < 2 && !status; i++)
     status = fovea_check_coded_rows(copy.sequences[i], &shape, i, i, begin, end, error);
   if (!status) status = fovea_check_claims(&claims, error);
   if (!status && begin < end) fovea_copy_rows(&copy, fovea_dispatch_default(FOVEA_F32), &execution);

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#if FOVEA_BUILDS_FORMATS
+
 /* How the codes of a format lie. */
 static int lies_along(const fovea_format *format) {
   return fovea_code_of(format->code).lies == FOVEA_CODES_ALONG_KEYS;
@@ -369,3 +371,4 @@ int64_t fovea_find_codes(const fovea_code_layout *layout, const fovea_code_place
   if (layout->key_group > 1) follow = least(follow, (group + 1) * layout->key_group - row);
   return follow;
 }
+#endif

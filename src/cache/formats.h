@@ -3,6 +3,7 @@
 #define FOVEA_SRC_CACHE_FORMATS_H
 
 #include "../../arch/codes.h"
+#include "../../arch/groups.h"
 
 #include <stddef.h>
 

@@ -3,6 +3,7 @@
 #include "../../arch/float_state.h"
 #include "../base/caller.h"
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/row_tasks.h"
 #include "../base/types.h"
 #include "../base/validate.h"
@@ -13,6 +14,7 @@
 
 fovea_status fovea_check_hadamard(const char *name, int64_t block, int64_t dim, fovea_error *error) {
   if (block == 0) return FOVEA_OK;
+  if (!FOVEA_BUILDS_FORMATS) return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
   if (block < 2 || block > FOVEA_QUANTISED_DIMS || (block & (block - 1)) != 0 || dim % block != 0)
     return fovea_fail(error, FOVEA_ERROR_SIZE,
                       "%s is %jd; it must be a power of 2 from 2 to 4096 that divides the dim, which is %jd", name,
@@ -23,6 +25,7 @@ fovea_status fovea_check_hadamard(const char *name, int64_t block, int64_t dim, 
   return FOVEA_OK;
 }
 
+#if FOVEA_BUILDS_FORMATS
 static fovea_status check_sizes(const fovea_hadamard *h, fovea_error *error) {
   const fovea_bounded sizes[] = {{"batch", h->batch, 1, FOVEA_LENGTH_LIMIT},
                                  {"heads", h->heads, 1, FOVEA_LENGTH_LIMIT},
@@ -110,3 +113,10 @@ fovea_status fovea_hadamard_apply(const fovea_hadamard *given, const fovea_execu
                       (double)fovea_batch_row_count(&job.batch) * elements, &execution);
   return FOVEA_OK;
 }
+#else
+fovea_status fovea_hadamard_apply(const fovea_hadamard *hadamard, const fovea_execution *execution,
+                                  fovea_error *error) {
+  (void)hadamard, (void)execution;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
+}
+#endif

@@ -75,7 +75,7 @@ static fovea_status check_groups(const move_call *call, fovea_error *error) {
     for (int values = 0; values < 2; values++) {
       const fovea_format *format = fovea_segment_format(sequence, segment, values);
       const int64_t dim = values ? call->shape.v_dim : call->shape.qk_dim;
-      if (!format || (by == 0 && values)) continue;
+      if (!FOVEA_BUILDS_FORMATS || !format || (by == 0 && values)) continue;
       const fovea_code_layout layout = fovea_lay_out_codes(format, dim, 0);
       const int64_t keys = fovea_keys_at_once(&layout);
       if (keys == 1 || by >= keys || keys * ((dim + 15) / 16 * 16) <= FOVEA_QUANTISED_DIMS) continue;
@@ -120,8 +120,10 @@ static fovea_status check_rows(const move_call *call, fovea_error *error) {
   if (!m->sequence) return fovea_fail(error, FOVEA_ERROR_NULL, "sequence is NULL");
   fovea_status status = fovea_check_sequence(m->sequence, &call->shape, 0, m->begin, m->end, error);
   if (!status) status = fovea_check_sequence(m->sequence, &call->shape, 0, c->begin, c->end, error);
-  if (!status) status = fovea_check_coded_rows(m->sequence, &call->shape, 0, 0, m->begin, m->end, error);
-  if (!status) status = fovea_check_coded_rows(m->sequence, &call->shape, 1, 0, c->begin, c->end, error);
+  if (FOVEA_BUILDS_FORMATS && !status)
+    status = fovea_check_coded_rows(m->sequence, &call->shape, 0, 0, m->begin, m->end, error);
+  if (FOVEA_BUILDS_FORMATS && !status)
+    status = fovea_check_coded_rows(m->sequence, &call->shape, 1, 0, c->begin, c->end, error);
   if (!status) status = check_groups(call, error);
   return status ? status : fovea_check_claims(&claims, error);
 }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_FORMATS
+
 /* Two pages as segments. The formats are the segments' own. */
 typedef struct page_pair {
   const fovea_known_pages *known;
@@ -52,7 +54,8 @@ static fovea_coded_part find_part(const page_pair *pair, int side, int values, i
   const fovea_pages *pages = &pair->known->pages;
   const fovea_segment *segment = &pair->segments[side];
   const fovea_format *format = values ? segment->v_format : segment->k_format;
-  if (format) return fovea_find_part(segment, format, values ? pages->v_dim : pages->qk_dim, values, part);
+  if (FOVEA_BUILDS_FORMATS && format)
+    return fovea_find_part(segment, format, values ? pages->v_dim : pages->qk_dim, values, part);
   return part == FOVEA_PART_CODES ? find_elements(segment, pages, values) : (fovea_coded_part){.first = NULL};
 }
 
@@ -95,3 +98,4 @@ fovea_status fovea_copy_coded_page(const fovea_known_pages *known, const fovea_s
   }
   return status;
 }
+#endif

@@ -79,7 +79,7 @@ static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to
   status = fovea_cache_contiguous(own, from, &segments[0], error);
   if (!status) status = fovea_cache_contiguous(own, to, &segments[1], error);
   if (status) return status;
-  if ((own->k_format || own->v_format) && rows >= 1 && rows <= own->page_rows)
+  if (FOVEA_BUILDS_FORMATS && (own->k_format || own->v_format) && rows >= 1 && rows <= own->page_rows)
     return fovea_copy_coded_page(&known, &segments[0], &segments[1], rows, error);
   return fovea_sequence_copy(&sequences[0], &sequences[1], own->layers, own->kv_heads, own->qk_dim, own->v_dim, 0,
                              rows, &alone, error);

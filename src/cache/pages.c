@@ -2,6 +2,7 @@
 #include "pages.h"
 
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/types.h"
 #include "../base/validate.h"
 #include "coded_parts.h"
@@ -39,6 +40,7 @@ static fovea_status check_distance(const char *name, int64_t count, const char *
 }
 
 static fovea_code_layout lay_out_codes(const fovea_pages *pages, const fovea_format *format, int values) {
+  if (!FOVEA_BUILDS_FORMATS) return (fovea_code_layout){.unit_bytes = 0};
   return fovea_lay_out_codes(format, values ? pages->v_dim : pages->qk_dim,
                              !values && pages->k_layout == FOVEA_KEYS_IN_PANELS);
 }
@@ -58,6 +60,7 @@ static fovea_status check_groups(const fovea_pages *pages, const fovea_code_layo
 
 /* Checks a side with a format, as a segment of page 0. */
 static fovea_status check_codes(const fovea_pages *pages, int values, fovea_error *error) {
+  if (!FOVEA_BUILDS_FORMATS) return FOVEA_OK;
   const fovea_segment segment = {
       .rows = pages->page_rows,
       .k = pages->k,
@@ -101,7 +104,7 @@ static fovea_shape know_side(fovea_known_pages *known, int values) {
   int bits = fovea_type_bits(type);
   known->row_keys[values] = 1;
   known->scale_keys[values] = 1;
-  if (format) {
+  if (FOVEA_BUILDS_FORMATS && format) {
     const fovea_code_layout layout = lay_out_codes(pages, format, values);
     known->row_keys[values] = layout.unit_keys;
     known->scale_keys[values] = format->key_group;
@@ -156,7 +159,8 @@ static fovea_status check_apart(const fovea_pages *pages, const fovea_shape *sha
 static fovea_status check_side(fovea_known_pages *known, int values, fovea_reach *reach, fovea_error *error) {
   const fovea_pages *pages = &known->pages;
   if (fovea_page_format(pages, values)) {
-    fovea_status status = check_codes(pages, values, error);
+    fovea_status status = FOVEA_BUILDS_FORMATS ? check_codes(pages, values, error)
+                                               : fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
     if (status) return status;
   } else if (has_scales(values ? &pages->v_scales : &pages->k_scales)) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.%s_scales is set, but %s_format is NULL",
@@ -216,6 +220,7 @@ int64_t fovea_page_step(const fovea_known_pages *known) {
 /* Strides of codes and scales apart, of sizes that were checked. Products wrap: pages that make no sense are
  * refused when they are used. */
 static void lay_out_side(fovea_pages *pages, const fovea_format *format, int values) {
+  if (!FOVEA_BUILDS_FORMATS) return;
   const int64_t dim = values ? pages->v_dim : pages->qk_dim;
   const fovea_code_layout layout = lay_out_codes(pages, format, values);
   const uint64_t count = (uint64_t)pages->count, heads = (uint64_t)pages->kv_heads;
@@ -253,6 +258,7 @@ fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_f
   for (int values = 0; values < 2 && !status; values++) {
     const int64_t dim = values ? known.v_dim : known.qk_dim;
     if (!formats[values]) continue;
+    if (!FOVEA_BUILDS_FORMATS) return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
     status = fovea_check_format(formats[values], dim, FOVEA_ENTRY_OF_PAGES, values, error);
     if (!status && !values && known.k_layout == FOVEA_KEYS_IN_PANELS)
       status = fovea_check_code_panels(formats[values], dim, FOVEA_ENTRY_OF_PAGES, values, error);

@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_CACHE_PAGES_H
 #define FOVEA_SRC_CACHE_PAGES_H
 
+#include "../../arch/groups.h"
 #include "../base/caller.h"
 
 /* Pages, and what the keys (0) and the values (1) of a page lie in. */

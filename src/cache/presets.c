@@ -1,10 +1,12 @@
 /* Formats by the names that engines have for them. */
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/validate.h"
 #include "formats.h"
 
 #include <string.h>
 
+#if FOVEA_BUILDS_FORMATS
 /* ggml's kvalues_iq4nl, ggml/src/ggml-common.h. */
 static const int8_t iq4_nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
@@ -126,3 +128,30 @@ int64_t fovea_format_panel_bytes(const fovea_format *format, int64_t dim, fovea_
     return 0;
   return fovea_lay_out_codes(format, dim, 1).unit_bytes;
 }
+#else
+fovea_status fovea_format_init_sized(fovea_format *format, size_t struct_size, fovea_format_name name,
+                                     fovea_error *error) {
+  (void)format, (void)struct_size, (void)name;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
+}
+
+const char *fovea_format_text(fovea_format_name name) {
+  (void)name;
+  return NULL;
+}
+
+int fovea_format_named(const char *text) {
+  (void)text;
+  return -1;
+}
+
+int64_t fovea_format_bytes(const fovea_format *format, int64_t dim, fovea_error *error) {
+  (void)format, (void)dim;
+  fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
+  return 0;
+}
+
+int64_t fovea_format_panel_bytes(const fovea_format *format, int64_t dim, fovea_error *error) {
+  return fovea_format_bytes(format, dim, error);
+}
+#endif

@@ -1,5 +1,7 @@
 #include "quantisers.h"
 
+#if FOVEA_BUILDS_FORMATS
+
 /* What the codes of a format are. */
 static int is_fp8(const fovea_format *f) {
   const fovea_code_facts code = fovea_code_of(f->code);
@@ -155,3 +157,4 @@ fovea_quantise_rule fovea_make_rule(const fovea_format *f) {
   }
   return rule;
 }
+#endif

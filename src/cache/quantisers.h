@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_CACHE_QUANTISERS_H
 #define FOVEA_SRC_CACHE_QUANTISERS_H
 
+#include "../../arch/groups.h"
 #include "../../arch/narrow.h"
 
 /* Most dims of a row that is quantised or rotated by Hadamard: such a row lies on the stack. */

@@ -2,6 +2,7 @@
 
 #include "../base/caller.h"
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/types.h"
 #include "../base/validate.h"
 #include "coded_parts.h"
@@ -36,7 +37,8 @@ int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values
   found->format = format;
   if (format) {
     const int panels = !values && next->k_layout == FOVEA_KEYS_IN_PANELS;
-    if (format != known || panels != found->layout.codes.panels) /* pages have one format */
+    if (FOVEA_BUILDS_FORMATS &&
+        (format != known || panels != found->layout.codes.panels)) /* pages have one format */
       found->layout = fovea_lay_out_codes(format, dim, panels);
     if (found->layout.apart) found->layout.codes.scale_group = (values ? next->v_scales : next->k_scales).group;
     found->place = fovea_place_codes(next, values, layer, head);
@@ -90,7 +92,8 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
   int type = values ? (int)segment->v_type : (int)segment->k_type;
   const char *name = values ? "v" : "k";
   if (fovea_segment_format(sequence, segment, values))
-    return fovea_check_coded_side(sequence, segment, shape, values, entry, number, error);
+    return FOVEA_BUILDS_FORMATS ? fovea_check_coded_side(sequence, segment, shape, values, entry, number, error)
+                                : fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
   if (sequence->segment_size >= FOVEA_SEGMENT_WITH_FORMATS && has_scales(segment, values))
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "sequences[%jd].segments[%jd].%s_scales is set, but %s_format is NULL", entry, number, name,
@@ -296,7 +299,7 @@ static fovea_status check_rows_apart(const fovea_sequence *sequence, const fovea
   const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
   const int64_t dim = values ? shape->v_dim : shape->qk_dim, step = values ? segment->v_row : segment->k_row;
   int64_t keys = panels ? FOVEA_PANEL_ROWS : 1, size = panels ? fovea_panel_elements(dim, segment->k_type) : dim;
-  if (format) {
+  if (FOVEA_BUILDS_FORMATS && format) {
     const fovea_coded_part codes = fovea_find_part(segment, format, dim, values, FOVEA_PART_CODES);
     keys = codes.row_keys;
     size = codes.bytes;

@@ -1,7 +1,6 @@
 #include "all_features.h"
 
-#include "../../arch/groups.h"
-#include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/validate.h"
 #include "../plan/plan.h"
 #include "own_keys.h"
@@ -14,7 +13,7 @@ static const unsigned char ways_of[FOVEA_FEATURES] = {
 #include "list.inc"
 };
 
-static const unsigned char group_of[FOVEA_FEATURES] = {
+static const unsigned short group_of[FOVEA_FEATURES] = {
 #define FEATURE(NAME, has, absent, ways, layers, traits, group) group,
 #include "list.inc"
 };
@@ -22,7 +21,7 @@ static const unsigned char group_of[FOVEA_FEATURES] = {
 /* Features whose kernels this build does not have. */
 static const uint64_t missing = 0
 #define FEATURE(NAME, has, absent, ways, layers, traits, group)                                                    \
-  | (uint64_t)(((group) & ~FOVEA_GROUPS_BUILT) != 0) << FOVEA_FEATURE_##NAME
+  | (uint64_t)(!FOVEA_BUILT(NAME)) << FOVEA_FEATURE_##NAME
 #include "list.inc"
     ;
 
@@ -111,7 +110,7 @@ fovea_status fovea_check_features(const fovea_problem *p, uint64_t *features, fo
 #define CHECK_ALL(name)                                                                                            \
   if (!status) status = fovea_check_##name(p, has, error);
 #define CHECK(NAME, name)                                                                                          \
-  if ((has & FOVEA_HAS(NAME)) && !status) status = fovea_check_##name(p, error);
+  if (FOVEA_BUILT(NAME) && (has & FOVEA_HAS(NAME)) && !status) status = fovea_check_##name(p, error);
 #include "list.inc"
   if (status) return status;
   if (stray) return fovea_refuse_stray(p, stray, error);
@@ -135,7 +134,7 @@ uint64_t fovea_features_with_inputs(uint64_t features) {
 
 int fovea_list_inputs(int feature, const fovea_plan *plan, const fovea_tensors *tensors, fovea_input *inputs) {
 #define INPUTS(NAME, name)                                                                                         \
-  if (feature == FOVEA_FEATURE_##NAME) return fovea_list_##name(plan, tensors, inputs);
+  if (FOVEA_BUILT(NAME) && feature == FOVEA_FEATURE_##NAME) return fovea_list_##name(plan, tensors, inputs);
 #include "list.inc"
   return 0;
 }
@@ -149,7 +148,8 @@ static fovea_status check_inputs(int feature, const fovea_plan *plan, const fove
   for (int i = 0; i < count && !status; i++)
     status = fovea_validate_pointer(&inputs[i].reach, inputs[i].pointer, error);
 #define NUMBERS(NAME, name)                                                                                        \
-  if (feature == FOVEA_FEATURE_##NAME && !status) status = fovea_check_##name##_numbers(plan, tensors, error);
+  if (FOVEA_BUILT(NAME) && feature == FOVEA_FEATURE_##NAME && !status)                                             \
+    status = fovea_check_##name##_numbers(plan, tensors, error);
 #include "list.inc"
   return status;
 }
@@ -171,6 +171,7 @@ static void place(fovea_scratch_places *places, int i, fovea_scratch_floats floa
 void fovea_place_scratch(const fovea_plan *plan, fovea_scratch_places *places) {
   *places = (fovea_scratch_places){.block = 0};
 #define SCRATCH(NAME, name)                                                                                        \
-  if (plan->features & FOVEA_HAS(NAME)) place(places, FOVEA_SCRATCH_##NAME, fovea_##name##_scratch(plan));
+  if (FOVEA_BUILT(NAME) && (plan->features & FOVEA_HAS(NAME)))                                                     \
+    place(places, FOVEA_SCRATCH_##NAME, fovea_##name##_scratch(plan));
 #include "list.inc"
 }

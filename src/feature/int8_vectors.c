@@ -4,6 +4,8 @@
 #include "../plan/plan.h"
 #include "feature.h"
 
+#if FOVEA_BUILDS_INT8
+
 static fovea_status refuse(const char *name, fovea_vectors vectors, const char *half, fovea_error *error) {
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %jd and would not be used: %s is not FOVEA_MODE_INT8", name,
                     (int64_t)vectors, half);
@@ -37,3 +39,4 @@ int fovea_list_int8_vectors(const fovea_plan *plan, const fovea_tensors *t, fove
 fovea_scratch_floats fovea_int8_vectors_scratch(const fovea_plan *plan) {
   return (fovea_scratch_floats){.tile = plan->problem.key_centre ? (uint64_t)plan->kernels->row_tile : 0};
 }
+#endif

@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_FEATURE_LIST_H
 #define FOVEA_SRC_FEATURE_LIST_H
 
+#include "../../arch/groups.h"
 #include <fovea/fovea.h>
 
 /* Numbers of features, in the order of the list. */
@@ -14,6 +15,14 @@ _Static_assert((int)FOVEA_FEATURES <= 64, "sets of features are bits of 64");
 
 /* Sets of features have a bit for each. */
 #define FOVEA_HAS(NAME) (UINT64_C(1) << FOVEA_FEATURE_##NAME)
+
+/* FOVEA_BUILT(NAME) is 1 if this build has the kernels that the feature needs. */
+enum {
+#define FEATURE(NAME, has, absent, ways, layers, traits, group)                                                    \
+  FOVEA_BUILT_##NAME = ((group) & ~FOVEA_GROUPS_BUILT) == 0,
+#include "list.inc"
+};
+#define FOVEA_BUILT(NAME) FOVEA_BUILT_##NAME
 
 /* Places of arrays in scratch, of features that have some. */
 enum {

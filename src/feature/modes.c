@@ -1,6 +1,6 @@
 /* Modes: other arithmetics than f32. */
-#include "../../arch/groups.h"
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "feature.h"
 #include "refuse.h"
 

@@ -4,6 +4,7 @@
 #include "../plan/plan.h"
 #include "feature.h"
 
+#if FOVEA_BUILDS_TERMS
 static const double least = 0x1p-126, most = 0x1p+127, largest = 0x1.fffffep+127;
 
 static fovea_status check_numbers(const fovea_problem *problem, fovea_error *error) {
@@ -43,14 +44,15 @@ fovea_scratch_floats fovea_normaliser_scratch(const fovea_plan *plan) {
                                     fovea_counts_keys(&plan->problem) ? 2 * (uint64_t)plan->kernels->row_tile : 0};
 }
 
-fovea_weighting fovea_make_weighting(const fovea_problem *problem) {
-  return (fovea_weighting){problem->normaliser, (float)problem->sigmoid_bias};
-}
-
 void fovea_find_divisors(const fovea_problem *problem, const float *sums, const int64_t *seen, int count,
                          float divisors[FOVEA_ROW_TILE_LIMIT]) {
   const float all = problem->divisor == FOVEA_DIVISOR_CONSTANT ? (float)problem->divisor_value : 1.0f;
   for (int i = 0; i < FOVEA_ROW_TILE_LIMIT; i++) divisors[i] = i < count ? all : 1.0f;
   for (int i = 0; i < count && problem->divisor == FOVEA_DIVISOR_SUM; i++) divisors[i] = sums[i];
   for (int i = 0; i < count && fovea_counts_keys(problem); i++) divisors[i] = (float)seen[i];
+}
+#endif
+
+fovea_weighting fovea_make_weighting(const fovea_problem *problem) {
+  return (fovea_weighting){problem->normaliser, (float)problem->sigmoid_bias};
 }

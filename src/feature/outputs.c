@@ -3,6 +3,8 @@
 #include "../plan/plan.h"
 #include "feature.h"
 
+#if FOVEA_BUILDS_OUTPUTS
+
 static fovea_status check_range(const char *name, fovea_range range, const char *of, int64_t most,
                                 fovea_error *error) {
   const int64_t end = range.end == FOVEA_UNLIMITED ? most : range.end;
@@ -47,3 +49,4 @@ fovea_scratch_floats fovea_column_sums_scratch(const fovea_plan *plan) {
   const uint64_t group = (uint64_t)(p->heads / p->kv_heads);
   return (fovea_scratch_floats){.block = group * (uint64_t)fovea_column_blocks(p) * FOVEA_COLUMN_CELL};
 }
+#endif

@@ -4,6 +4,8 @@
 #include "../plan/entries.h"
 #include "feature.h"
 
+#if FOVEA_BUILDS_LISTS
+
 static fovea_status check_heads(const fovea_problem *p, const fovea_pattern *pattern, fovea_error *error) {
   if (pattern->heads == 1 || pattern->heads == p->kv_heads || pattern->heads == p->heads) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_PATTERN,
@@ -39,3 +41,4 @@ fovea_status fovea_check_pattern(const fovea_problem *p, fovea_error *error) {
   }
   return FOVEA_OK;
 }
+#endif

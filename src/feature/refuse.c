@@ -1,6 +1,5 @@
 #include "refuse.h"
 
-#include "../../arch/groups.h"
 #include "../base/error.h"
 
 #include <stddef.h>
@@ -150,18 +149,6 @@ fovea_status fovea_refuse_value(const fovea_problem *p, fovea_error *error) {
     return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %jd; it must be from 0 to %jd", name_of(f), value, f->number);
   }
   return FOVEA_OK;
-}
-
-static const char *const group_switches[] = {
-#define GROUP(NAME, name, built, what) "FOVEA_WITHOUT_" #NAME,
-    FOVEA_GROUPS(GROUP)
-#undef GROUP
-};
-
-fovea_status fovea_refuse_group(const char *field, unsigned group, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
-                    "%s is set, but this build has no kernels for it: it was built with %s", field,
-                    group_switches[__builtin_ctz(group)]);
 }
 
 static fovea_status refuse_pointer(const char *name, const void *pointer, const char *why, fovea_error *error) {

@@ -18,9 +18,6 @@ const char *fovea_set_switch(const fovea_problem *problem, int feature);
 /* Refuses the first flag or enumeration with a value that it does not have. */
 fovea_status fovea_refuse_value(const fovea_problem *problem, fovea_error *error);
 
-/* Refuses a field whose feature needs kernels of a group that this build does not have. */
-fovea_status fovea_refuse_group(const char *field, unsigned group, fovea_error *error);
-
 /* Refuses the first tensor of these features that is there and that the problem does not use. */
 fovea_status fovea_refuse_tensors(const fovea_problem *problem, const fovea_tensors *tensors, uint64_t features,
                                   fovea_error *error);

@@ -90,8 +90,10 @@ fovea_score_terms fovea_make_terms(const fovea_problem *problem, uint64_t featur
   return terms_of(problem, features, 1, problem->softcap > 0, problem->normaliser != FOVEA_NORMALISER_SOFTMAX, 1);
 }
 
+#if FOVEA_BUILDS_OUTPUTS
 fovea_score_terms fovea_make_output_terms(const fovea_problem *problem, uint64_t features) {
   const int after = problem->score_output >= FOVEA_SCORES_CAPPED;
   return terms_of(problem, features, after, after && problem->softcap > 0, 1,
                   problem->score_output == FOVEA_SCORES_BIASED);
 }
+#endif

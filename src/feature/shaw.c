@@ -5,6 +5,8 @@
 #include "../plan/plan.h"
 #include "feature.h"
 
+#if FOVEA_BUILDS_TERMS
+
 /* The numbers of a table: none is further than 2^57 bytes from the first. */
 static fovea_status check_table(const fovea_problem *p, const char *name, int64_t dim, fovea_error *error) {
   int64_t floats;
@@ -48,3 +50,4 @@ fovea_scratch_floats fovea_shaw_scratch(const fovea_plan *plan) {
   return (fovea_scratch_floats){.block = fovea_shaw_block_floats(rows),
                                 .tile = fovea_has_shaw_keys(p) ? fovea_shaw_tile_floats(p, rows) : 0};
 }
+#endif

@@ -3,6 +3,8 @@
 #include "../base/error.h"
 #include "node.h"
 
+#if FOVEA_BUILDS_LISTS
+
 /* What the rules are checked against. */
 typedef struct limits {
   int64_t rows_end, keys; /* of the pattern's range */
@@ -281,3 +283,4 @@ fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, f
   }
   return status;
 }
+#endif

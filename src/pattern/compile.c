@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_LISTS
+
 /* Moves the first `count` elements to memory for `capacity` elements. */
 static int make_room(fovea_pattern *pattern, int64_t capacity, int64_t count) {
   fovea_band_keys *keys = NULL;
@@ -83,3 +85,4 @@ int fovea_compile_pattern(fovea_pattern *pattern) {
   fovea_float_end(caller);
   return compiled;
 }
+#endif

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_LISTS
+
 void *fovea_arena_take(fovea_arena *arena, int64_t count, size_t size) {
   void *room = arena->memory ? arena->memory + arena->used : NULL;
   arena->used += ((uint64_t)count * size + 15) / 16 * 16;
@@ -184,3 +186,4 @@ fovea_node *fovea_copy_rule(fovea_arena *arena, const fovea_rule *rule, int64_t 
   }
   return taken;
 }
+#endif

@@ -4,6 +4,7 @@
 #include "copy_nodes.h"
 
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/memory.h"
 
 #include <stddef.h>
@@ -15,6 +16,7 @@ void fovea_pattern_options_init_sized(fovea_pattern_options *options, size_t str
   memcpy(options, &all, struct_size < sizeof all ? struct_size : sizeof all);
 }
 
+#if FOVEA_BUILDS_LISTS
 /* Completes the caller's options with the defaults of fields that its program does not know. */
 static fovea_status read_options(const fovea_pattern_options *given, fovea_pattern_options *options,
                                  fovea_error *error) {
@@ -92,3 +94,25 @@ void fovea_pattern_destroy(fovea_pattern *pattern) {
   fovea_release(&allocator, pattern->band_keys);
   fovea_release(&allocator, pattern);
 }
+#else
+fovea_status fovea_pattern_create(const fovea_pattern_options *options, fovea_pattern **pattern,
+                                  fovea_error *error) {
+  (void)options;
+  if (pattern) *pattern = NULL;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_LISTS, error);
+}
+
+void fovea_pattern_destroy(fovea_pattern *pattern) {
+  (void)pattern;
+}
+
+int fovea_pattern_sees(const fovea_pattern *pattern, int64_t head, int64_t row, int64_t key) {
+  (void)pattern, (void)head, (void)row, (void)key;
+  return 0;
+}
+
+size_t fovea_pattern_bytes(const fovea_pattern *pattern) {
+  (void)pattern;
+  return 0;
+}
+#endif

@@ -1,6 +1,8 @@
 /* Neighbourhoods on a grid of cells. */
 #include "node.h"
 
+#if FOVEA_BUILDS_LISTS
+
 /* The cells that a row at `place` sees along an axis: every dilation-th from first to last. */
 typedef struct cells {
   int64_t first, last;
@@ -83,3 +85,4 @@ void fovea_grid_words(const fovea_node *node, const int64_t *rows, int count, in
   const int64_t all = node->axis[0].length * cells_below(node, 0);
   for (int i = 0; i < count; i++) words[i] = rows[i] < all ? word_of(node, 0, rows[i], -key) : 0;
 }
+#endif

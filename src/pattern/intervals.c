@@ -1,6 +1,8 @@
 /* Rules that let a row see one range of keys, or every so many of one. */
 #include "node.h"
 
+#if FOVEA_BUILDS_LISTS
+
 /* Behind every position and distance; sums of a few do not overflow. */
 static const int64_t far_away = INT64_C(1) << 50;
 
@@ -85,3 +87,4 @@ void fovea_every_words(const fovea_node *node, int count, int64_t key, uint64_t 
   }
   for (int i = 0; i < count; i++) words[i] = word;
 }
+#endif

@@ -1,6 +1,8 @@
 /* Rules with lists: documents, global tokens, blocks, edges. */
 #include "node.h"
 
+#if FOVEA_BUILDS_LISTS
+
 /* The index of the first of `count` sorted items that is not below `least`. */
 static int64_t find(const int32_t *items, int64_t count, int64_t least) {
   int64_t low = 0;
@@ -177,3 +179,4 @@ void fovea_lists_words(const fovea_lists *lists, const int64_t *rows, int count,
     before = list;
   }
 }
+#endif

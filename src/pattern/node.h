@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_PATTERN_NODE_H
 #define FOVEA_SRC_PATTERN_NODE_H
 
+#include "../../arch/groups.h"
 #include "../../arch/strict_math.h"
 #include "../base/interval.h"
 

@@ -1,6 +1,8 @@
 /* Answers to plans and runs. */
 #include "pattern.h"
 
+#if FOVEA_BUILDS_LISTS
+
 /* The first stretch of the band that ends behind `key`. */
 static const fovea_band_keys *find(const fovea_pattern *pattern, int64_t head, int64_t band, int64_t key,
                                    const fovea_band_keys **end) {
@@ -124,3 +126,4 @@ double fovea_pattern_count_lists(const fovea_pattern *pattern) {
   }
   return pairs;
 }
+#endif

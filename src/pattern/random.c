@@ -1,11 +1,13 @@
 /* Blocks of keys that are chosen at random. */
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/philox.h"
 #include "../base/validate.h"
 #include "node.h"
 
 #include <string.h>
 
+#if FOVEA_BUILDS_LISTS
 /* A number from 0 to below - 1: 64 random bits as a fraction of `below`, which is at most 2^31. */
 static int64_t random_below(uint64_t seed, int64_t row, int64_t draw, int64_t below) {
   const fovea_philox counter = {{(uint32_t)draw, 0, (uint32_t)row, 0}};
@@ -58,3 +60,10 @@ fovea_status fovea_random_blocks(uint64_t seed, int64_t blocks, int64_t key_bloc
   }
   return FOVEA_OK;
 }
+#else
+fovea_status fovea_random_blocks(uint64_t seed, int64_t blocks, int64_t key_blocks, int64_t chosen, int64_t *starts,
+                                 int64_t *columns, fovea_error *error) {
+  (void)seed, (void)blocks, (void)key_blocks, (void)chosen, (void)starts, (void)columns;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_LISTS, error);
+}
+#endif

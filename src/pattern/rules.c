@@ -1,6 +1,8 @@
 /* Rules of every kind, and what joins them. */
 #include "node.h"
 
+#if FOVEA_BUILDS_LISTS
+
 static fovea_stretch joined(const fovea_node *node, fovea_interval rows, int64_t key) {
   /* One side is enough: an "and" that no row passes, an "or" that every row passes. */
   const fovea_seen enough = node->kind == FOVEA_RULE_AND ? FOVEA_SEEN_BY_NONE : FOVEA_SEEN_BY_ALL;
@@ -138,3 +140,4 @@ int fovea_node_sees(const fovea_node *node, int64_t row, int64_t key) {
   fovea_node_words(node, &row, 1, first, &word);
   return (int)(word >> (key - first) & 1);
 }
+#endif

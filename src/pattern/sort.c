@@ -1,5 +1,7 @@
 #include "sort.h"
 
+#if FOVEA_BUILDS_LISTS
+
 static void swap(int32_t *a, int32_t *b) {
   const int32_t old = *a;
   *a = *b;
@@ -36,3 +38,4 @@ int64_t fovea_sort_items(int32_t *items, int64_t count) {
   }
   return kept;
 }
+#endif

@@ -2,6 +2,8 @@
 #ifndef FOVEA_SRC_PATTERN_SORT_H
 #define FOVEA_SRC_PATTERN_SORT_H
 
+#include "../../arch/groups.h"
+
 #include <stdint.h>
 
 /* Sorts items, and leaves out those that are there twice. Returns how many are left. */

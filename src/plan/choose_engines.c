@@ -16,13 +16,14 @@ static int loads_fetch_rows(const fovea_arithmetic *arithmetic) {
 }
 
 static void choose_steps(const fovea_plan *plan, fovea_tile_steps *steps) {
-  const fovea_arithmetic *scores = plan->scores, *values = plan->values;
+  const fovea_arithmetic *scores = FOVEA_BUILDS_MODES ? plan->scores : NULL,
+                         *values = FOVEA_BUILDS_MODES ? plan->values : NULL;
   const fovea_kernels *kernels = plan->kernels;
-  const int normalised = plan->weighting.normaliser != FOVEA_NORMALISER_SOFTMAX;
+  const int normalised = FOVEA_BUILDS_TERMS && plan->weighting.normaliser != FOVEA_NORMALISER_SOFTMAX;
   /* The operands of modes are made before the products. Those of scores may prefetch meanwhile, also values. */
   const int loads = scores && scores->loads_fetch, scales_rows = scores && scores->scales_rows;
   steps->scales_rows = scales_rows;
-  steps->factor_waits = factor_waits(plan);
+  steps->factor_waits = FOVEA_BUILDS_MODES && factor_waits(plan);
   steps->logs = scales_rows && values && !plan->terms.adjusted ? values->logs : NULL;
   steps->softmax = values ? values->softmax : normalised ? kernels->normalise : kernels->softmax;
   steps->decode_softmax = plan->decoding ? plan->decoding->softmax
@@ -40,8 +41,9 @@ static void choose_decoded_rows(fovea_plan *plan) {
   const fovea_kernels *kernels = plan->kernels;
   const int panels = kernels->decode_panel_rows, rows = kernels->decode_rows;
   const int lacking = (plan->features & fovea_features_lacking(FOVEA_WAY_DECODED)) != 0;
-  if (lacking || plan->decoding || plan->scores || plan->values) {
-    /* Modes that are not decoded, and features that decoding does not know, have rows in the lanes. */
+  if (!FOVEA_BUILDS_DECODE || lacking || plan->decoding || plan->scores || plan->values) {
+    /* Modes that are not decoded, features that decoding does not know, and all rows of builds without it have rows
+     * in the lanes. */
     const int64_t most = plan->decoding && !lacking ? plan->decoding->rows : -1;
     for (int i = 0; i < FOVEA_KEY_PLACES; i++) plan->decoded_rows[i] = most;
     return;

@@ -1,5 +1,7 @@
 #include "gathering.h"
 
+#if FOVEA_BUILDS_LISTS
+
 /* What a pair of a list costs, in pairs of a tile. */
 static const double pair_cost = 12;
 
@@ -21,3 +23,4 @@ void fovea_plan_gathering(fovea_plan *plan) {
   }
   plan->gather_reason = reason;
 }
+#endif

@@ -130,7 +130,7 @@ static void make_phases(fovea_plan *plan) {
 /* Both halves are in int8, or few rows are as many. */
 static const fovea_decoding *decoding_of(const fovea_problem *problem, const fovea_kernels *kernels) {
   const int int8 = problem->scores == FOVEA_MODE_INT8 && problem->values == FOVEA_MODE_INT8;
-  return int8 ? kernels->int8->decoding : NULL;
+  return FOVEA_BUILDS_INT8 && FOVEA_BUILDS_DECODE && int8 ? kernels->int8->decoding : NULL;
 }
 
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
@@ -151,7 +151,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .inputs = fovea_features_with_inputs(checked->features),
       .terms = fovea_make_terms(problem, checked->features),
       .weighting = fovea_make_weighting(problem),
-      .output_terms = fovea_make_output_terms(problem, checked->features),
+      .output_terms = FOVEA_BUILDS_OUTPUTS ? fovea_make_output_terms(problem, checked->features)
+                                           : (fovea_score_terms){.adjusted = 0},
       .mask_copied = patterned || problem->holes ||
                      (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
       .paired = !problem->scores && !problem->segmented && kernels->pair_type != FOVEA_F32 &&
@@ -171,7 +172,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   fovea_narrow_reaches(plan);
   fovea_place_scratch(plan, &plan->own_scratch);
   fovea_choose_engines(plan);
-  fovea_plan_gathering(plan);
+  if (FOVEA_BUILDS_LISTS) fovea_plan_gathering(plan);
   make_tasks(plan);
   make_phases(plan);
   fovea_plan_row_numbers(plan);

@@ -1,9 +1,12 @@
 /* Which keys a row sees by the rules and the pattern, for callers. */
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../visible/visible_words.h"
 #include "plan.h"
 
 #include <fovea/explain.h>
+
+#if FOVEA_BUILDS_EXPLAIN
 
 static const fovea_entry *entry_of(const fovea_plan *plan, int64_t batch) {
   const fovea_entry *entry = plan->entries; /* sorted by length */
@@ -43,3 +46,10 @@ fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t batch, int64_t 
   fovea_visible_words(&by, (fovea_row_place){head, row}, first_key, words, seen);
   return FOVEA_OK;
 }
+#else
+fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t batch, int64_t head, int64_t row,
+                                 int64_t first_key, int64_t words, uint64_t *seen, fovea_error *error) {
+  (void)plan, (void)batch, (void)head, (void)row, (void)first_key, (void)words, (void)seen;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_EXPLAIN, error);
+}
+#endif

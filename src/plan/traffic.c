@@ -2,6 +2,8 @@
 
 #include "regions.h"
 
+#if FOVEA_BUILDS_EXPLAIN
+
 /* The elements of a region, of all heads. An axis with a stride of 0 has one index. */
 static double elements_of(const fovea_axes *axes, const fovea_region *region) {
   const int64_t rows = region->row_end - region->row_begin, each = region->end - region->begin;
@@ -55,3 +57,4 @@ fovea_traffic fovea_plan_traffic(const fovea_plan *plan) {
   if (plan->problem.to_state) traffic.written += state_bytes(plan);
   return traffic;
 }
+#endif

@@ -3,6 +3,8 @@
 #include "../base/error.h"
 #include "../base/validate.h"
 
+#if FOVEA_BUILDS_SCALING
+
 #define DIMS_LIMIT   (INT64_C(1) << 20)
 #define LENGTH_LIMIT (INT64_C(1) << 40)
 
@@ -124,3 +126,4 @@ fovea_status fovea_validate_scaling(const fovea_rotary_scaling *s, fovea_error *
   if (!status) status = refuse_unused(s, error);
   return status ? status : check_rule(s, error);
 }
+#endif

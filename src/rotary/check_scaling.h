@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_ROTARY_CHECK_SCALING_H
 #define FOVEA_SRC_ROTARY_CHECK_SCALING_H
 
+#include "../../arch/groups.h"
 #include <fovea/rotary_scaling.h>
 
 /* Checks a scaling that was read: the rule's fields, and that no other is set. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_SCALING
+
 /* 2^e, for a normal result. */
 static double power_of_2(int e) {
   const uint64_t bits = (uint64_t)(e + 1023) << 52;
@@ -31,3 +33,4 @@ double fovea_real_log(double x) {
 double fovea_real_power(double x, int64_t m) {
   return fovea_real_over(x, fovea_real_of(fovea_angle_ratio(x, m)));
 }
+#endif

@@ -3,6 +3,7 @@
 #ifndef FOVEA_SRC_ROTARY_REALS_H
 #define FOVEA_SRC_ROTARY_REALS_H
 
+#include "../../arch/groups.h"
 #include "fraction.h"
 
 /* Volatile, so that no product is contracted with a sum. */

@@ -2,6 +2,7 @@
 
 #include "../../arch/float_state.h"
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/validate.h"
 #include "angle.h"
 #include "reals.h"
@@ -13,8 +14,6 @@
 
 #define FIRST_SCALING sizeof(fovea_rotary_scaling)
 
-static const double two_pi = 0x1.921fb54442d18p+2;
-
 void fovea_rotary_scaling_init_sized(fovea_rotary_scaling *scaling, size_t struct_size, fovea_scaling_rule rule,
                                      int64_t dims) {
   fovea_rotary_scaling defaults = {
@@ -23,6 +22,9 @@ void fovea_rotary_scaling_init_sized(fovea_rotary_scaling *scaling, size_t struc
   if (rule == FOVEA_SCALING_YARN) defaults.slow_turns = 1, defaults.fast_turns = 32;
   memcpy(scaling, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
+
+#if FOVEA_BUILDS_SCALING
+static const double two_pi = 0x1.921fb54442d18p+2;
 
 /* The base of NTK for a scale of at least 1. */
 static double scaled_base(const fovea_rotary_scaling *s, double by) {
@@ -175,3 +177,10 @@ fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *given, double 
   fovea_float_end(caller);
   return status;
 }
+#else
+fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *scaling, double *frequencies,
+                                      double *attention_factor, fovea_error *error) {
+  (void)scaling, (void)frequencies, (void)attention_factor;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_SCALING, error);
+}
+#endif

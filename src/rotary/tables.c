@@ -2,6 +2,7 @@
 #include "../../arch/float_state.h"
 #include "../base/caller.h"
 #include "../base/error.h"
+#include "../base/groups.h"
 #include "../base/validate.h"
 #include "rotary.h"
 #include "validate_rotary.h"
@@ -9,6 +10,8 @@
 #include <fovea/rotary_scaling.h>
 
 #include <string.h>
+
+#if FOVEA_BUILDS_SCALING
 
 #define ROWS_LIMIT (INT64_C(1) << 40)
 
@@ -121,3 +124,16 @@ fovea_status fovea_rotary_sections(fovea_section_layout layout, const int64_t *s
   }
   return FOVEA_OK;
 }
+#else
+fovea_status fovea_rotary_tables(const fovea_rotary *rotary, double factor, int64_t rows, float *cosines,
+                                 float *sines, fovea_error *error) {
+  (void)rotary, (void)factor, (void)rows, (void)cosines, (void)sines;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_SCALING, error);
+}
+
+fovea_status fovea_rotary_sections(fovea_section_layout layout, const int64_t *sections, int64_t axes,
+                                   int64_t pairs, unsigned char *pair_axes, fovea_error *error) {
+  (void)layout, (void)sections, (void)axes, (void)pairs, (void)pair_axes;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_SCALING, error);
+}
+#endif

@@ -15,10 +15,11 @@ fovea_status fovea_bind_tensors(fovea_run *run, const fovea_plan *plan, const fo
   fovea_status status = fovea_read_tensors(tensors, &run->tensors, error);
   if (!status) status = fovea_refuse_unused_tensors(&plan->problem, &run->tensors, error);
   if (!status) status = fovea_validate_tensors(plan, &run->tensors, error);
-  if (!status) status = fovea_validate_state_of_run(plan, &run->tensors, error);
+  if (FOVEA_BUILDS_STATES && !status) status = fovea_validate_state_of_run(plan, &run->tensors, error);
   if (!status) status = fovea_validate_sequences(plan, &run->tensors, &run->alike, error);
-  if (status || !plan->problem.to_state) return status;
-  return fovea_read_state("state", run->tensors.state, &run->state, error);
+  if (FOVEA_BUILDS_STATES && !status && plan->problem.to_state)
+    status = fovea_read_state("state", run->tensors.state, &run->state, error);
+  return status;
 }
 
 fovea_status fovea_check_scratch(const fovea_run *run, int workers, const void *scratch, size_t size,
@@ -34,7 +35,7 @@ static void (*const task_of[FOVEA_PLAN_PHASES])(const void *run, int64_t number,
     [FOVEA_PHASE_ATTEND] = fovea_attend_task,
     [FOVEA_PHASE_MERGE] = fovea_merge_task,
     [FOVEA_PHASE_MAX_LOGITS] = fovea_max_logits_task,
-    [FOVEA_PHASE_COLUMN_SUMS] = fovea_column_task,
+    [FOVEA_PHASE_COLUMN_SUMS] = FOVEA_BUILDS_OUTPUTS ? fovea_column_task : NULL,
 };
 _Static_assert((int)FOVEA_PLAN_PHASES <= (int)FOVEA_PHASES_LIMIT, "a job has room for the phases of a plan");
 

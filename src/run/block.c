@@ -54,16 +54,18 @@ static int weigh_block(fovea_task_context *context, fovea_tile *t, const fovea_t
                        const fovea_visible_block *visible, fovea_position_block *positions, fovea_fetch *fetch,
                        int first) {
   const fovea_plan *plan = context->plan;
-  const int scored = t->scored && fovea_block_is_scored(plan, visible->base);
+  const int scored = FOVEA_BUILDS_OUTPUTS && t->scored && fovea_block_is_scored(plan, visible->base);
   fovea_read_positions(&context->terms, t, visible->base,
                        fovea_keys_of_slices(&visible->sliced, t->visible.vectors), positions);
-  if (scored && fovea_scores_again(plan)) {
+  if (FOVEA_BUILDS_OUTPUTS && scored && fovea_scores_again(plan)) {
     fovea_score_tile(context, t, visible, &plan->output_terms, positions, fetch);
     fovea_keep_block(fovea_score_rows_of(context), t, visible, copy_scores);
   }
   fovea_score_tile(context, t, visible, &plan->terms, positions, fetch);
-  if (scored && fovea_keeps_weights(plan)) fovea_keep_block(fovea_score_rows_of(context), t, visible, copy_scores);
-  if (fovea_lists_keys(plan)) fovea_list_keys(plan, t, visible->base, read_scores(context, t, visible));
+  if (FOVEA_BUILDS_OUTPUTS && scored && fovea_keeps_weights(plan))
+    fovea_keep_block(fovea_score_rows_of(context), t, visible, copy_scores);
+  if (FOVEA_BUILDS_OUTPUTS && fovea_lists_keys(plan))
+    fovea_list_keys(plan, t, visible->base, read_scores(context, t, visible));
   return fovea_weigh_tile(plan, &context->memory, state, visible, positions, t->visible.vectors, first);
 }
 
@@ -80,13 +82,16 @@ static void compute_block(fovea_task_context *context, fovea_tile *t, const fove
   if (careful && positions.hides) fovea_hide_by_positions(&context->terms, t, visible, &positions);
   const fovea_value_args common =
       fovea_tile_value_args(&context->memory, &context->block, state, plan->problem.v_dim);
-  const int shaw = fovea_has_shaw_values(&plan->problem), last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  const int shaw = FOVEA_BUILDS_TERMS && fovea_has_shaw_values(&plan->problem),
+            last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
   fovea_add_tile_values(plan->kernels, &common, visible, &positions, &fetch, shaw ? 0 : last, careful);
-  if (!shaw) return;
-  const fovea_shaw_block block = {&context->terms, t, visible, &positions, last};
-  fovea_add_shaw_values(&block, &common); /* they end the chains */
+  if (FOVEA_BUILDS_TERMS && shaw) { /* they end the chains */
+    const fovea_shaw_block block = {&context->terms, t, visible, &positions, last};
+    fovea_add_shaw_values(&block, &common);
+  }
 }
 
+#if FOVEA_BUILDS_MODES
 static void compute_mode_block(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible,
                                int first) {
   const fovea_tile_state *state = fovea_span_current(&t->memory.tree);
@@ -99,6 +104,7 @@ static void compute_mode_block(fovea_task_context *context, fovea_tile *t, const
   fovea_add_operand_values(&maker, &context->block, &context->terms, t, state, visible, &positions, &fetch.value,
                            first);
 }
+#endif
 
 static void score_only(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible) {
   fovea_fetch none;
@@ -112,19 +118,22 @@ static void score_only(fovea_task_context *context, fovea_tile *t, const fovea_v
 static void load_queries(fovea_task_context *context, fovea_tile *t) {
   const fovea_operand_maker maker = fovea_operand_maker_of(context);
   fovea_load_tile_queries(&maker, t);
-  if (!fovea_has_shaw_keys(&context->plan->problem)) return;
-  fovea_widen_queries(&maker, t);
-  fovea_multiply_shaw_keys(&context->terms, t, context->memory.unused);
+  if (FOVEA_BUILDS_TERMS && fovea_has_shaw_keys(&context->plan->problem)) {
+    fovea_widen_queries(&maker, t);
+    fovea_multiply_shaw_keys(&context->terms, t, context->memory.unused);
+  }
 }
 
 const fovea_engine fovea_tiled_engine = {.load_queries = load_queries,
                                          .compute_block = compute_block,
-                                         .score_block = score_only,
-                                         .read_scores = read_scores,
+                                         .score_block = FOVEA_BUILDS_OUTPUTS ? score_only : NULL,
+                                         .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL,
                                          .pairs = fovea_pairs_of_slices};
 
+#if FOVEA_BUILDS_MODES
 const fovea_engine fovea_mode_engine = {.load_queries = load_queries,
                                         .compute_block = compute_mode_block,
-                                        .score_block = score_only,
-                                        .read_scores = read_scores,
+                                        .score_block = FOVEA_BUILDS_OUTPUTS ? score_only : NULL,
+                                        .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL,
                                         .pairs = fovea_pairs_of_slices};
+#endif

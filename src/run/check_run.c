@@ -25,6 +25,7 @@ static fovea_status check_feature_inputs(const fovea_plan *plan, const fovea_ten
   return FOVEA_OK;
 }
 
+#if FOVEA_BUILDS_STATES
 fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
   fovea_state state;
@@ -42,6 +43,7 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
   status = fovea_check_inputs(plan, tensors, &written, error);
   return status ? status : check_feature_inputs(plan, tensors, &written, error);
 }
+#endif
 
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
   const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sinks};
@@ -86,7 +88,7 @@ fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_te
   const fovea_written scratch = fovea_written_scratch(memory, size);
   fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
   if (!status) status = check_feature_inputs(plan, tensors, &scratch, error);
-  if (!status && plan->problem.to_state) {
+  if (FOVEA_BUILDS_STATES && !status && plan->problem.to_state) {
     fovea_written state = fovea_written_state(plan, tensors->state);
     status = fovea_check_written_state(plan, &scratch, &state, error);
   } else {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_INT8
+
 /* Whether rows are stored less what is wanted. */
 static int has_centre(const fovea_row_source *source, const float *stored) {
   const float *wanted = source->centre;
@@ -146,3 +148,4 @@ int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, int8_t *r
   fovea_gather_codes(side, keys, room, scales);
   return 1;
 }
+#endif

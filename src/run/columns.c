@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_OUTPUTS
+
 /* Rows that are added up together. */
 enum { ROW_BLOCK = 128 };
 
@@ -165,3 +167,4 @@ void fovea_column_task(const void *data, int64_t number, int worker) {
   write_sums(&context, &cells);
   fovea_float_end(caller);
 }
+#endif

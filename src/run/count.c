@@ -11,7 +11,7 @@
 static void count_block(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts) {
   fovea_visible_block visible;
   const int lanes = context->kernels->lanes,
-            scored = t->scored && fovea_block_is_scored(context->plan, context->walk.block);
+            scored = FOVEA_BUILDS_OUTPUTS && t->scored && fovea_block_is_scored(context->plan, context->walk.block);
   if (!fovea_see_block(context, t, &visible)) return;
   counts->pairs_seen += fovea_visible_pairs(&visible, lanes);
   const int again = scored && fovea_scores_again(context->plan);
@@ -21,7 +21,7 @@ static void count_block(const fovea_task_context *context, const fovea_tile *t, 
 static void count_task(fovea_task_context *context, void *worker_scratch, fovea_counts *counts) {
   context->engine = fovea_find_engine(context);
   fovea_tile *tiles = fovea_begin_walk(context, worker_scratch);
-  if (context->engine->compute_tile) {
+  if (FOVEA_BUILDS_LISTS && context->engine->compute_tile) {
     for (int i = 0; i < context->task->tiles; i++) {
       if (tiles[i].block != FOVEA_NO_BLOCK) fovea_count_gathered(&context->visibility, &tiles[i].visible, counts);
     }

@@ -11,18 +11,22 @@
 #include "vectors.h"
 #include "wide_rows.h"
 
+#if FOVEA_BUILDS_DECODE
+
 static void load_queries(fovea_task_context *context, fovea_tile *t, const fovea_decode_way *way) {
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   fovea_decode_state *state = context->decode;
   fovea_widen_each(plan, t->queries, t->rows.count, state->memory.queries);
-  fovea_place_decoded_vectors(plan, &context->channels, &context->terms.scales, t, state->memory.queries);
+  if (FOVEA_BUILDS_INT8)
+    fovea_place_decoded_vectors(plan, &context->channels, &context->terms.scales, t, state->memory.queries);
   way->load_queries(plan, state, t->rows.count);
   t->forms = FOVEA_FORM_F32;
   state->keys[0].base = state->keys[1].base = -1;
   state->values[0].base = state->values[1].base = -1;
   state->slot = 0;
-  if (fovea_has_shaw_keys(problem)) fovea_decode_shaw_keys(&context->terms, t, state->memory.queries);
+  if (FOVEA_BUILDS_TERMS && fovea_has_shaw_keys(problem))
+    fovea_decode_shaw_keys(&context->terms, t, state->memory.queries);
 }
 
 /* Lists the rows of K and V of a block, as fovea_list_rows() does: of the next block, which is only prefetched, or
@@ -153,7 +157,7 @@ static int weigh_block(const fovea_plan *plan, fovea_decode_state *state, int ro
       .weighting = &plan->weighting,
       .value_scales = state->memory.value_codes ? state->memory.value_codes->scales : NULL,
   };
-  if (plan->problem.entropy) {
+  if (FOVEA_BUILDS_OUTPUTS && plan->problem.entropy) {
     const fovea_spread_args spread = {
         .scores = softmax.scores,
         .row_max = state->row_max,
@@ -174,14 +178,16 @@ static void decode_block(fovea_task_context *context, fovea_tile *t, const fovea
   const fovea_plan *plan = context->plan;
   fovea_position_block positions;
   const fovea_decode_block block = begin_block(context, t, visible, &positions, first, way);
-  const int scored = t->scored && fovea_block_is_scored(plan, visible->base);
-  if (scored && fovea_scores_again(plan)) {
+  const int scored = FOVEA_BUILDS_OUTPUTS && t->scored && fovea_block_is_scored(plan, visible->base);
+  if (FOVEA_BUILDS_OUTPUTS && scored && fovea_scores_again(plan)) {
     score_block(&block, context->decode, &plan->output_terms, way);
     fovea_keep_block(fovea_score_rows_of(context), t, visible, copy_scores);
   }
   score_block(&block, context->decode, &plan->terms, way);
-  if (scored && fovea_keeps_weights(plan)) fovea_keep_block(fovea_score_rows_of(context), t, visible, copy_scores);
-  if (fovea_lists_keys(plan)) fovea_list_keys(plan, t, visible->base, read_scores(context, t, visible));
+  if (FOVEA_BUILDS_OUTPUTS && scored && fovea_keeps_weights(plan))
+    fovea_keep_block(fovea_score_rows_of(context), t, visible, copy_scores);
+  if (FOVEA_BUILDS_OUTPUTS && fovea_lists_keys(plan))
+    fovea_list_keys(plan, t, visible->base, read_scores(context, t, visible));
   const int stateless = weigh_block(plan, context->decode, t->rows.count, block.vectors, first);
   way->add_values(&block, context->decode, stateless);
 }
@@ -212,15 +218,8 @@ static void write_span(const fovea_task_context *context, fovea_tile *t) {
 static void load_rows(fovea_task_context *context, fovea_tile *t) {
   load_queries(context, t, &fovea_exact_way);
 }
-static void load_codes(fovea_task_context *context, fovea_tile *t) {
-  load_queries(context, t, &fovea_code_way);
-}
 static void decode_rows(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible, int first) {
   decode_block(context, t, visible, first, &fovea_exact_way);
-}
-static void decode_codes(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible,
-                         int first) {
-  decode_block(context, t, visible, first, &fovea_code_way);
 }
 static void score_rows(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible) {
   score_only(context, t, visible, &fovea_exact_way);
@@ -229,11 +228,20 @@ static void score_rows(fovea_task_context *context, fovea_tile *t, const fovea_v
 const fovea_engine fovea_decoded_engine = {.keys_in_lanes = 1,
                                            .load_queries = load_rows,
                                            .compute_block = decode_rows,
-                                           .score_block = score_rows,
-                                           .read_scores = read_scores,
+                                           .score_block = FOVEA_BUILDS_OUTPUTS ? score_rows : NULL,
+                                           .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL,
                                            .end_span = end_span,
                                            .write_span = write_span,
                                            .pairs = fovea_pairs_of_key_vectors};
+
+#if FOVEA_BUILDS_INT8
+static void load_codes(fovea_task_context *context, fovea_tile *t) {
+  load_queries(context, t, &fovea_code_way);
+}
+static void decode_codes(fovea_task_context *context, fovea_tile *t, const fovea_visible_block *visible,
+                         int first) {
+  decode_block(context, t, visible, first, &fovea_code_way);
+}
 
 /* Outputs that want scores once more are unknown to int8 mode. */
 const fovea_engine fovea_code_engine = {.keys_in_lanes = 1,
@@ -242,3 +250,5 @@ const fovea_engine fovea_code_engine = {.keys_in_lanes = 1,
                                         .end_span = end_span,
                                         .write_span = write_span,
                                         .pairs = fovea_pairs_of_key_vectors};
+#endif
+#endif

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_DECODED_CODES
+
 /* Scales as they are stored, of rows in place. Whole vectors are written. */
 static void copy_scales(const fovea_row_source *source, const fovea_row_list *list, fovea_interval keys,
                         float *scales) {
@@ -144,3 +146,4 @@ static void add_values(const fovea_decode_block *block, const fovea_decode_state
 }
 
 const fovea_decode_way fovea_code_way = {load_queries, read_rows, score, add_values};
+#endif

@@ -4,6 +4,8 @@
 #include "shaw_values.h"
 #include "wide_rows.h"
 
+#if FOVEA_BUILDS_DECODE
+
 static void keep_queries(const fovea_plan *plan, fovea_decode_state *state, int rows) {
   (void)plan, (void)state, (void)rows; /* f32, as they are */
 }
@@ -65,7 +67,7 @@ static void add_values(const fovea_decode_block *block, const fovea_decode_state
   const fovea_interval keys = block->keys;
   const int64_t dim = plan->problem.v_dim;
   const int rows = block->tile->rows.count, last = block->first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
-  const int shaw = fovea_has_shaw_values(&plan->problem);
+  const int shaw = FOVEA_BUILDS_TERMS && fovea_has_shaw_values(&plan->problem);
   const int careful =
       stateless || !fovea_all_see(visible, keys) || visible->mask.present || block->positions->hides;
   fovea_decode_value_args args = {
@@ -90,7 +92,7 @@ static void add_values(const fovea_decode_block *block, const fovea_decode_state
   if (careful && !kernels->all_finite(args.partial, args.output_stride, rows, dim)) {
     for (int row = 0; row < rows; row++) value_of_row(block, state, row, args);
   }
-  if (shaw) {
+  if (FOVEA_BUILDS_TERMS && shaw) {
     const fovea_shaw_block of_shaw = {block->terms, block->tile, visible, block->positions, last};
     fovea_decode_shaw_values(&of_shaw, state, keys);
     return;
@@ -101,3 +103,4 @@ static void add_values(const fovea_decode_block *block, const fovea_decode_state
 }
 
 const fovea_decode_way fovea_exact_way = {keep_queries, read_rows, score, add_values};
+#endif

@@ -4,11 +4,16 @@
 #include "decode.h"
 #include "gather.h"
 
+/* Plans choose only those that this build has. */
+/* clang-format off */
 static const fovea_engine *const engines[FOVEA_ENGINES] = {
-    [FOVEA_ENGINE_TILED] = &fovea_tiled_engine,       [FOVEA_ENGINE_TILED_MODE] = &fovea_mode_engine,
-    [FOVEA_ENGINE_DECODED] = &fovea_decoded_engine,   [FOVEA_ENGINE_DECODED_CODES] = &fovea_code_engine,
-    [FOVEA_ENGINE_GATHERED] = &fovea_gathered_engine,
+    [FOVEA_ENGINE_TILED] = &fovea_tiled_engine,
+    FOVEA_WITH(MODES, [FOVEA_ENGINE_TILED_MODE] = &fovea_mode_engine, )
+    FOVEA_WITH(DECODE, [FOVEA_ENGINE_DECODED] = &fovea_decoded_engine, )
+    FOVEA_WITH(DECODED_CODES, [FOVEA_ENGINE_DECODED_CODES] = &fovea_code_engine, )
+    FOVEA_WITH(LISTS, [FOVEA_ENGINE_GATHERED] = &fovea_gathered_engine, )
 };
+/* clang-format on */
 
 /* How the keys of the task's entry lie. Of segments that are not alike, reads the first only: whatever is said
  * here, the bits are the same. If no key is wanted, segments have not been checked and may be missing. */

@@ -3,6 +3,8 @@
 #include "../visible/visible_pairs.h"
 #include "gather.h"
 
+#if FOVEA_BUILDS_EXPLAIN
+
 /* Words of a pattern, as a run keeps them in scratch. */
 enum { WORD_BYTES = FOVEA_ROW_TILE_LIMIT * FOVEA_BLOCK_KEYS / 8 };
 
@@ -103,7 +105,7 @@ static void count_tile(tile_count *count, int64_t number) {
   if (count->held.begin < count->held.end) count_blocks(count);
   if (!entry->gathered || fovea_next_block(&count->tile, 0) == FOVEA_NO_BLOCK) return;
   fovea_counts counts = {0, 0};
-  fovea_count_gathered(&count->by, &count->tile, &counts);
+  if (FOVEA_BUILDS_LISTS) fovea_count_gathered(&count->by, &count->tile, &counts);
   add(&count->to->pairs_seen, counts.pairs_seen, count->times);
   add(&count->to->pairs_computed, counts.pairs_computed, count->times);
 }
@@ -142,3 +144,4 @@ void fovea_explain_blocks(const fovea_plan *plan, fovea_explanation *to) {
     count_entry(plan, entry, words, masked ? entry->mask_begin : FOVEA_NO_BLOCK, to);
   }
 }
+#endif

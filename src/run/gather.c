@@ -3,6 +3,8 @@
 #include "results.h"
 #include "wide_rows.h"
 
+#if FOVEA_BUILDS_LISTS
+
 /* Some keys of a row: whole blocks of those that it sees. */
 typedef struct gathered_keys {
   int count;
@@ -217,3 +219,4 @@ void fovea_count_gathered(const fovea_visibility *by, const fovea_visible_tile *
 
 /* Scores and queries lie as in decoding. */
 const fovea_engine fovea_gathered_engine = {.keys_in_lanes = 1, .compute_tile = gather_tile};
+#endif

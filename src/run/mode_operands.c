@@ -4,6 +4,8 @@
 #include "vectors.h"
 #include "wide_rows.h"
 
+#if FOVEA_BUILDS_MODES
+
 static void load_queries(const fovea_operand_maker *maker, fovea_tile *t) {
   const fovea_operand_args operands = {
       .rows = t->memory.queries, .dim = maker->plan->problem.qk_dim, .to = t->memory.query_operands};
@@ -35,6 +37,7 @@ static fovea_operand_args operand_rows(const fovea_row_source *source, const fov
 
 /* Keys less the caller's centre, at `to`. */
 static fovea_operand_args centred_rows(const fovea_row_source *source, const fovea_block_rows *block, float *to) {
+  if (!FOVEA_BUILDS_INT8) return (fovea_operand_args){.rows = NULL};
   fovea_widen_centred_rows(source, block->base, block->met, to);
   return (fovea_operand_args){.rows = to,
                               .stride = fovea_copied_stride(source->dim),
@@ -49,8 +52,9 @@ static fovea_operand_args rows_of(const fovea_operand_maker *maker, const fovea_
                                   const fovea_block_rows *block, float *room) {
   const fovea_code_side side = {source, arithmetic, block->base, room};
   fovea_operand_args args = {.to = NULL};
-  if (fovea_read_codes(&side, block->met, maker->memory->codes, &args)) return args;
-  return source->centre ? centred_rows(source, block, room) : operand_rows(source, run, block, room);
+  if (FOVEA_BUILDS_INT8 && fovea_read_codes(&side, block->met, maker->memory->codes, &args)) return args;
+  return FOVEA_BUILDS_INT8 && source->centre ? centred_rows(source, block, room)
+                                             : operand_rows(source, run, block, room);
 }
 
 /* Prefetches while operands are made, in place of the products. */
@@ -91,3 +95,4 @@ void fovea_widen_values(const fovea_operand_maker *maker, fovea_block_rows *bloc
 
 const fovea_score_half fovea_mode_scores = {load_queries, place_keys, operands_of};
 const fovea_value_half fovea_mode_values = {place_values};
+#endif

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_MODES
+
 /* The vectors that have keys in the block; the others keep their state. Neighbouring vectors go together, from the
  * first key that one of them sees to the last: register tiles are largest then, and weights of keys that a vector
  * does not see are 0. */
@@ -89,7 +91,7 @@ static void compute_dim(const lost_values *lost, int row, int64_t dim, fovea_los
     any = args->seen[key] && is_lost(args->values[key * args->value_stride]);
   if (!any) return;
   if (args->merges) args->before = lost->before[at];
-  lost->state->output[at] = fovea_bf16_lost(args);
+  if (FOVEA_BUILDS_BF16) lost->state->output[at] = fovea_bf16_lost(args);
 }
 
 static void compute_row(const lost_values *lost, int row, const unsigned char *seen) {
@@ -133,3 +135,4 @@ void fovea_add_operand_values(const fovea_operand_maker *maker, fovea_block_rows
   if (positions->hides) fovea_hide_by_positions(terms, t, visible, positions);
   compute_again(&lost, t, visible, positions);
 }
+#endif

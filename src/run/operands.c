@@ -8,7 +8,7 @@ void fovea_widen_queries(const fovea_operand_maker *maker, fovea_tile *t) {
   if (t->forms & FOVEA_FORM_F32) return;
   fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
   maker->plan->kernels->load_rows(&args);
-  fovea_place_vectors(maker->plan, maker->channels, maker->scales, t);
+  if (FOVEA_BUILDS_INT8) fovea_place_vectors(maker->plan, maker->channels, maker->scales, t);
   maker->score_half->load_queries(maker, t);
   t->forms |= FOVEA_FORM_F32;
 }

@@ -55,7 +55,8 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
 
 fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *given) {
   fovea_state state;
-  if (fovea_read_state("state", given, &state, NULL) != FOVEA_OK) return (fovea_written){.name = "state"};
+  if (!FOVEA_BUILDS_STATES || fovea_read_state("state", given, &state, NULL) != FOVEA_OK)
+    return (fovea_written){.name = "state"};
   int64_t dim = fovea_state_numbers(state.dim, state.keys_begin, state.keys_end), low = 0, high = dim;
   const fovea_strides *strides = &state.strides;
   const int there = state.rows > 0 && dim > 0; /* strides of nothing may be any numbers */
@@ -157,12 +158,14 @@ fovea_status fovea_check_bytes(const fovea_written *scratch, const char *name, c
   return bytes == 0 ? FOVEA_OK : refuse(scratch, name, bytes, error);
 }
 
+#if FOVEA_BUILDS_STATES
 fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_written *scratch,
                                        const fovea_written *state, fovea_error *error) {
   fovea_claim claim = fovea_claim_rows(scratch->pointer, 8, 1, 0, 1, 0, scratch->dim);
   uintptr_t bytes = in_range(scratch, state->begin, state->end);
   return bytes > 0 && rows_overlap(plan, state, &claim) ? refuse(scratch, "state", bytes, error) : FOVEA_OK;
 }
+#endif
 
 /* Compares rows, entry by entry, if the ranges overlap by `bytes`. Out of line, so that the usual call saves no
  * registers. */

@@ -40,14 +40,14 @@ static void copy_counts(const fovea_plan *plan, fovea_tile *t, float *kept, int 
   const size_t rows = (size_t)t->visible.vectors * (size_t)plan->kernels->lanes;
   float *counts = kept + 1 + rows * (2 + (size_t)plan->problem.v_dim);
   int64_t *total = fovea_seen_counts(plan, &t->memory), seen[FOVEA_ROW_TILE_LIMIT];
-  if (!fovea_counts_keys(&plan->problem)) return;
+  if (!FOVEA_BUILDS_TERMS || !fovea_counts_keys(&plan->problem)) return;
   memcpy(keeping ? (void *)counts : seen, keeping ? (void *)total : counts, rows * sizeof seen[0]);
   for (size_t i = 0; !keeping && i < rows; i++) total[i] += seen[i];
 }
 
 static void push_leaf(const fovea_task_context *context, fovea_tile *t, int64_t leaf) {
   fovea_span_tree *tree = &t->memory.tree;
-  if (fovea_has_part_spans(context->plan))
+  if (FOVEA_BUILDS_INT8 && fovea_has_part_spans(context->plan))
     fovea_finish_span(context->plan, &context->channels, t, fovea_span_current(tree));
   fovea_span_push(tree, leaf, context->kernels, context->plan->problem.v_dim, t->visible.vectors);
 }
@@ -58,7 +58,7 @@ void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fov
   if (!state) return;
   copy_state(context->plan, t, state, kept, 1);
   copy_counts(context->plan, t, kept, 1);
-  fovea_keep_part_top_k(context->plan, t, top_memory(context->plan, kept));
+  if (FOVEA_BUILDS_OUTPUTS) fovea_keep_part_top_k(context->plan, t, top_memory(context->plan, kept));
 }
 
 fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_tile *t) {
@@ -74,7 +74,7 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
     float *kept = part_memory(context, part);
     if (kept[0] == 0) continue;
     copy_counts(plan, t, kept, 0);
-    fovea_merge_part_top_k(plan, t, top_memory(context->plan, kept));
+    if (FOVEA_BUILDS_OUTPUTS) fovea_merge_part_top_k(plan, t, top_memory(context->plan, kept));
     int64_t index = (entry->first_part + part) / parts_of_leaf;
     if (index == leaf) {
       copy_state(plan, t, &next, kept, 0);

@@ -145,7 +145,7 @@ void fovea_read_positions(const fovea_row_terms *terms, const fovea_tile *t, int
   const int shaw = fovea_has_shaw_keys(&terms->plan->problem);
   block->terms.scales = terms->plan->problem.scales || shaw ? block->scales : NULL;
   block->terms.shaw.numbers = NULL;
-  if (shaw) fovea_place_shaw_keys(terms, t, base, keys, &block->terms.shaw);
+  if (FOVEA_BUILDS_TERMS && shaw) fovea_place_shaw_keys(terms, t, base, keys, &block->terms.shaw);
   block->terms.count = positions->count;
   for (int i = 0; i < positions->count; i++) {
     fovea_position_tile *tile = &block->terms.positions[i];
@@ -159,7 +159,7 @@ void fovea_read_scales(const fovea_row_terms *tables, const fovea_tile *t, const
                        fovea_position_block *block) {
   const fovea_plan *plan = tables->plan;
   const fovea_problem *problem = &plan->problem;
-  const int natural = terms == &plan->output_terms || problem->normaliser;
+  const int natural = (FOVEA_BUILDS_OUTPUTS && terms == &plan->output_terms) || problem->normaliser;
   const int lanes = t->visible.vectors * plan->kernels->lanes;
   if (!block->terms.scales) return;
   if (!problem->scales) { /* Shaw's keys are added before the problem's scale */

@@ -19,7 +19,7 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
   for (int i = 0; i < rows; i++) {
     fovea_row_place place = t->places[first + i];
     const int64_t at = fovea_place_offset(problem, entry, problem->lse_strides, place);
-    if (tensors->entropy) entropy[i] = tensors->entropy + at;
+    if (FOVEA_BUILDS_OUTPUTS && tensors->entropy) entropy[i] = tensors->entropy + at;
     if (tensors->lse) lse[i] = tensors->lse + at;
     if (problem->sink == FOVEA_SINK_PER_HEAD) {
       sinks[i] = fovea_sink_of_head(tensors, place.head);
@@ -33,10 +33,10 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
       .rows = t->outputs + first,
       .type = problem->o_type,
       .lse = tensors->lse ? lse : NULL,
-      .entropy = tensors->entropy ? entropy : NULL,
+      .entropy = FOVEA_BUILDS_OUTPUTS && tensors->entropy ? entropy : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
-  if (problem->normaliser) {
+  if (FOVEA_BUILDS_TERMS && problem->normaliser) {
     /* Rows of which keys are counted are not gathered. */
     fovea_find_divisors(problem, state->row_sum, fovea_seen_counts(context->plan, &t->memory), rows, divisors);
     fovea_clear_undivided(context->kernels, state, row_stride, problem->v_dim, rows, divisors);
@@ -44,18 +44,21 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
     args.weighting = &plan->weighting;
   }
   fovea_keep_maxima(plan, entry, t, state, context->shared);
-  fovea_write_top_k(plan, entry, t, tensors,
-                    (uint64_t *)(void *)fovea_block_array(plan, &context->memory, FOVEA_SCRATCH_TOP_K));
-  if (t->scored) {
+  if (FOVEA_BUILDS_OUTPUTS)
+    fovea_write_top_k(plan, entry, t, tensors,
+                      (uint64_t *)(void *)fovea_block_array(plan, &context->memory, FOVEA_SCRATCH_TOP_K));
+  if (FOVEA_BUILDS_OUTPUTS && t->scored) {
     args.score_count = fovea_kept_scores(fovea_score_rows_of(context), t, scores);
     if (fovea_keeps_weights(plan)) args.scores = scores;
   }
   float references[FOVEA_ROW_TILE_LIMIT], inverses[FOVEA_ROW_TILE_LIMIT];
   if (problem->column_sums) args.references = references, args.inverses = inverses;
   context->kernels->store(&args);
-  if (problem->column_sums) fovea_keep_row_weights(plan, entry, t, context->shared, references, inverses);
+  if (FOVEA_BUILDS_OUTPUTS && problem->column_sums)
+    fovea_keep_row_weights(plan, entry, t, context->shared, references, inverses);
 }
 
+#if FOVEA_BUILDS_STATES
 /* Writes the state of the task's node. */
 static void store_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
   const fovea_plan *plan = context->plan;
@@ -70,15 +73,18 @@ static void store_state(const fovea_task_context *context, const fovea_tile *t, 
   for (int i = 0; i < t->rows.count; i++) rows[i] += dim;
   fovea_write_sums(state, t->rows.count, rows);
 }
+#endif
 
 void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
   if (!state) {
     state = fovea_span_current(&t->memory.tree);
     fovea_clear_state(state, context->kernels->row_tile, context->plan->problem.v_dim);
   }
+#if FOVEA_BUILDS_STATES
   if (context->plan->problem.to_state) {
     store_state(context, t, state);
-  } else {
-    fovea_write_rows(context, t, 0, t->rows.count, state, 0);
+    return;
   }
+#endif
+  fovea_write_rows(context, t, 0, t->rows.count, state, 0);
 }

@@ -2,6 +2,8 @@
 
 #include "../plan/row_numbers.h"
 
+#if FOVEA_BUILDS_OUTPUTS
+
 void fovea_keep_row_weights(const fovea_plan *plan, const fovea_entry *entry, const fovea_tile *t, float *shared,
                             const float *references, const float *inverses) {
   const fovea_row_numbers numbers = fovea_row_numbers_of(plan, shared);
@@ -12,3 +14,4 @@ void fovea_keep_row_weights(const fovea_plan *plan, const fovea_entry *entry, co
     numbers.inverses[row] = inverses[i];
   }
 }
+#endif

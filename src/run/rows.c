@@ -20,6 +20,7 @@ static int64_t step_of(const fovea_segment *segment, int64_t stride, fovea_type 
 
 /* A run of codes. */
 static fovea_row_run coded_run(const fovea_found_segment *found, int64_t position) {
+  if (!FOVEA_BUILDS_FORMATS) return (fovea_row_run){.row = NULL};
   const fovea_segment *segment = found->segment;
   fovea_row_run run = {
       .end = segment->first + segment->rows, .codes = &found->layout.codes, .panels = found->layout.codes.panels};
@@ -78,7 +79,7 @@ fovea_row_run fovea_rows_at(const fovea_row_source *source, int64_t position) {
   if (!find_segment(source, position)) return hole_run(source, position);
   const fovea_found_segment *found = source->found;
   const fovea_segment *segment = found->segment;
-  if (found->format) return coded_run(found, position);
+  if (FOVEA_BUILDS_FORMATS && found->format) return coded_run(found, position);
   if (!source->values && segment->k_layout == FOVEA_KEYS_IN_PANELS) return panel_run(found, position);
   const fovea_type type = source->values ? segment->v_type : segment->k_type;
   const int64_t step = step_of(segment, source->values ? segment->v_row : segment->k_row, type);
@@ -99,7 +100,7 @@ static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *lis
   list->panels = run->panels;
   list->panel_step = run->codes ? run->coded.code_step : run->step;
   list->coded = run->codes != NULL;
-  if (!list->coded) return 1;
+  if (!FOVEA_BUILDS_FORMATS || !list->coded) return 1;
   list->codes = *run->codes; /* the segment that was found may change before the list is read */
   list->has_zeros = run->coded.zeros != NULL;
   list->zeros_at = zeros_at(&run->coded);
@@ -110,8 +111,9 @@ static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *lis
 /* Whether rows of a run lie as those of the list do. */
 static int continues(const fovea_row_run *run, const fovea_row_list *list) {
   if (list->coded != (run->codes != NULL) || run->type != list->type || run->panels != list->panels) return 0;
-  return !list->coded || (!run->coded.centre && fovea_same_codes(run->codes, &list->codes) &&
-                          zeros_at(&run->coded) == list->zeros_at);
+  return !FOVEA_BUILDS_FORMATS || !list->coded ||
+         (!run->coded.centre && fovea_same_codes(run->codes, &list->codes) &&
+          zeros_at(&run->coded) == list->zeros_at);
 }
 
 static void list_codes(const fovea_coded_rows *rows, int begin, int end, fovea_row_list *list) {
@@ -193,8 +195,9 @@ void fovea_list_rows(const fovea_row_source *source, int64_t base, fovea_interva
     }
     if (key != begin) list->scale_step = -1;
     /* Rows of some runs may share scales, which values of int8 mode do not. */
-    if (list->coded && run.codes->int8_rows < list->codes.int8_rows) list->codes.int8_rows = run.codes->int8_rows;
-    if (list->coded) list_codes(&run.coded, key, run_end, list);
+    if (FOVEA_BUILDS_INT8 && list->coded && run.codes->int8_rows < list->codes.int8_rows)
+      list->codes.int8_rows = run.codes->int8_rows;
+    if (FOVEA_BUILDS_FORMATS && list->coded) list_codes(&run.coded, key, run_end, list);
     for (const char *row = run.row; !list->coded && key < run_end; key++, row += run.step) list->rows[key] = row;
     key = run_end;
   }

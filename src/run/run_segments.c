@@ -44,6 +44,7 @@ static int part_is_near(const fovea_written *written, int count, const fovea_seq
     return fovea_segment_reach(sequence, segment, shape, values, &reach) &&
            is_near(written, count, values ? segment->v : segment->k, &reach);
   }
+  if (!FOVEA_BUILDS_FORMATS) return 0;
   const fovea_coded_part p = fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part);
   if (!p.first) return 0;
   fovea_part_range(&p, segment, shape->kv_heads, shape->layer, keys.begin, keys.end, &begin, &end);

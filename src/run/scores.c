@@ -1,5 +1,7 @@
 #include "scores.h"
 
+#if FOVEA_BUILDS_OUTPUTS
+
 /* Of the keys from `begin` to `end` - 1 those whose scores are wanted; empty keys stay in the wanted range. */
 static fovea_interval wanted_keys(const fovea_plan *plan, int64_t begin, int64_t end) {
   const fovea_range keys = plan->score_part.keys;
@@ -78,3 +80,4 @@ int64_t fovea_kept_scores(fovea_score_rows output, const fovea_tile *t, float **
   }
   return keys.end - keys.begin;
 }
+#endif

@@ -2,6 +2,8 @@
 
 #include "shaw_distances.h"
 
+#if FOVEA_BUILDS_TERMS
+
 /* The products of some distances, which are in the place of scores, go where keys find them: the place of a key at
  * distance d from the first row is d + shaw_distance, and further on for later rows, which have lower distances. */
 static void spread_products(const fovea_row_terms *terms, const fovea_tile *t, int64_t table,
@@ -152,3 +154,4 @@ void fovea_place_shaw_keys(const fovea_row_terms *terms, const fovea_tile *t, in
   numbers->first = (int)fovea_clip(base - own + k, -FOVEA_SHAW_FAR, FOVEA_SHAW_FAR);
   numbers->last = (int)(2 * k + fovea_own_of(terms, t, t->rows.count - 1) - own);
 }
+#endif

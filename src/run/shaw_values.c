@@ -2,6 +2,8 @@
 
 #include "shaw_distances.h"
 
+#if FOVEA_BUILDS_TERMS
+
 /* Whether a row sees a key of the block at this distance. */
 static int sees_distance(const fovea_shaw_block *block, int row, int64_t distance) {
   const int64_t k = block->terms->plan->problem.shaw_distance;
@@ -273,3 +275,4 @@ void fovea_decode_shaw_values(const fovea_shaw_block *block, const fovea_decode_
     add_decoded(block, state, row, count, keys);
   }
 }
+#endif

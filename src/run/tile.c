@@ -15,7 +15,7 @@
 static void end_span(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   if (context->engine->end_span) context->engine->end_span(context, t);
-  if (!fovea_has_part_spans(plan))
+  if (FOVEA_BUILDS_INT8 && !fovea_has_part_spans(plan))
     fovea_finish_span(plan, &context->channels, t, fovea_span_current(&t->memory.tree));
   fovea_span_push(&t->memory.tree, t->span, plan->kernels, plan->problem.v_dim, t->visible.vectors);
 }
@@ -34,7 +34,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_engine *engine = context->engine;
   fovea_tile_state *state = NULL;
   int whole = plan->part_keys == 0 && !plan->problem.to_state && !fovea_has_vectors(&plan->problem);
-  if (t->scored) fovea_keep_rest(fovea_score_rows_of(context), t);
+  if (FOVEA_BUILDS_OUTPUTS && t->scored) fovea_keep_rest(fovea_score_rows_of(context), t);
   if (engine->write_span && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
     engine->write_span(context, t);
     return;
@@ -54,7 +54,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
 __attribute__((noinline)) static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_visible_block visible;
   if (!fovea_enter_block(context, t, &visible)) return;
-  if (fovea_counts_keys(&context->plan->problem))
+  if (FOVEA_BUILDS_TERMS && fovea_counts_keys(&context->plan->problem))
     fovea_count_visible_keys(&visible, context->kernels->lanes, fovea_seen_counts(context->plan, &t->memory));
   context->engine->compute_block(context, t, &visible, enter_span(context, t));
 }
@@ -107,7 +107,7 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
 static void run_merge(fovea_task_context *context, void *worker_scratch) {
   context->engine = fovea_find_engine(context);
   fovea_tile *t = fovea_begin_tile(context, 0, worker_scratch);
-  if (fovea_has_part_spans(context->plan) && t->block != FOVEA_NO_BLOCK)
+  if (FOVEA_BUILDS_INT8 && fovea_has_part_spans(context->plan) && t->block != FOVEA_NO_BLOCK)
     fovea_read_vectors(context->plan, &context->channels, &context->terms.scales, t);
   fovea_write_results(context, t, fovea_merge_parts(context, t));
 }
@@ -135,9 +135,9 @@ static void run_task(const fovea_run *run, fovea_task task, int worker,
   fovea_found_segment found[2];
   fovea_task_context context;
   fovea_begin_task(run, &task, worker_scratch, found, &context);
-  begin_arithmetic(run->plan);
+  if (FOVEA_BUILDS_MODES) begin_arithmetic(run->plan);
   work(&context, worker_scratch);
-  end_arithmetic(run->plan);
+  if (FOVEA_BUILDS_MODES) end_arithmetic(run->plan);
   fovea_float_end(caller);
 }
 

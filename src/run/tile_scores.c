@@ -51,14 +51,14 @@ static void hide_holes(const fovea_tile *t, const fovea_visible_block *visible) 
 static int factor_waits(const fovea_plan *plan, const fovea_sliced_block *sliced) {
   int masked = 0;
   for (int i = 0; i < sliced->count; i++) masked |= sliced->slices[i].masked;
-  return plan->steps.factor_waits && !masked;
+  return FOVEA_BUILDS_MODES && plan->steps.factor_waits && !masked;
 }
 
 /* What score() is to add before it takes the maxima, so that softmax() need not pass over the scores for them: if
  * nothing else comes between. */
 static const float *logs_of(const fovea_plan *plan, const float *value_operands, const fovea_visible_block *visible,
                             const fovea_position_block *positions) {
-  if (!plan->steps.logs || visible->mask.present || positions->present) return NULL;
+  if (!FOVEA_BUILDS_MODES || !plan->steps.logs || visible->mask.present || positions->present) return NULL;
   for (int i = 0; i < visible->sliced.count; i++)
     if (visible->sliced.slices[i].masked || visible->sliced.slices[i].limited) return NULL;
   return plan->steps.logs(value_operands, plan->problem.v_dim);
@@ -79,7 +79,7 @@ void fovea_score_tile(fovea_task_context *context, fovea_tile *t, const fovea_vi
   clear_maxima(memory->maxima, rows);
   const float *row_scales = NULL;
   if (positions->present) fovea_read_scales(&context->terms, t, terms, positions);
-  if (positions->present && plan->steps.scales_rows) {
+  if (FOVEA_BUILDS_MODES && positions->present && plan->steps.scales_rows) {
     row_scales = positions->terms.scales; /* score() multiplies by them */
     positions->terms.scales = NULL;
   }
@@ -173,7 +173,7 @@ int fovea_weigh_tile(const fovea_plan *plan, const fovea_block_memory *memory, c
         .key_end = sliced->end,
         .weighting = &plan->weighting,
     };
-    if (state->row_spread) spread_block(plan->kernels, state, &args);
+    if (FOVEA_BUILDS_OUTPUTS && state->row_spread) spread_block(plan->kernels, state, &args);
     stateless |= plan->steps.softmax(&args);
     v += run;
   }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_OUTPUTS
+
 /* The lists of a tile's rows; their candidates follow. */
 static fovea_top_list *lists_of(const fovea_plan *plan, const fovea_tile *t) {
   return (fovea_top_list *)(void *)fovea_tile_array(plan, &t->memory, FOVEA_SCRATCH_TOP_K);
@@ -85,3 +87,4 @@ void fovea_write_top_k(const fovea_plan *plan, const fovea_entry *entry, fovea_t
     plan->kernels->top_finish(&args);
   }
 }
+#endif

@@ -3,6 +3,8 @@
 #include "row_scales.h"
 #include "wide_rows.h"
 
+#if FOVEA_BUILDS_INT8
+
 static const float *vector_of(const float *numbers, fovea_vectors vectors, int64_t kv_head, int64_t dim) {
   if (vectors == FOVEA_VECTORS_NONE) return NULL;
   return vectors == FOVEA_VECTORS_PER_HEAD ? numbers + kv_head * dim : numbers;
@@ -133,3 +135,4 @@ void fovea_finish_span(const fovea_plan *plan, const fovea_channel_scales *chann
   if (channels->key_centre) move_maxima(plan, t, state);
   if (channels->value_scale) scale_outputs(plan, t, state, channels->value_scale);
 }
+#endif

@@ -41,7 +41,8 @@ void fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker
   context->visibility.mask = problem->mask_type == FOVEA_MASK_NONE ? NULL : tensors->mask;
   fovea_scratch_block(plan, worker_scratch, &context->memory);
   context->visibility.copies = context->memory.mask;
-  if (fovea_has_vectors(problem)) context->channels = fovea_find_channel_scales(problem, tensors, task->kv_head);
+  if (FOVEA_BUILDS_INT8 && fovea_has_vectors(problem))
+    context->channels = fovea_find_channel_scales(problem, tensors, task->kv_head);
   begin_source(run, task, 0, &found[0], &context->keys);
   begin_source(run, task, 1, &found[1], &context->values);
   context->keys.centre = context->channels.key_centre;
@@ -140,12 +141,12 @@ fovea_tile *fovea_begin_tile(const fovea_task_context *context, int number, void
   if (fovea_has_parts(plan) && task->part >= 0)
     t->visible.any = fovea_intersect(t->visible.any, fovea_part_keys(plan, task));
   t->kept = t->visible.any.begin;
-  if (fovea_counts_keys(&plan->problem))
+  if (FOVEA_BUILDS_TERMS && fovea_counts_keys(&plan->problem))
     memset(fovea_seen_counts(plan, &t->memory), 0, (size_t)plan->kernels->row_tile * sizeof(int64_t));
   t->block = next_block(context, &t->visible, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
-  t->scored = context->tensors->scores && fovea_tile_is_scored(plan, t);
-  fovea_begin_top_k(plan, t);
+  t->scored = FOVEA_BUILDS_OUTPUTS && context->tensors->scores && fovea_tile_is_scored(plan, t);
+  if (FOVEA_BUILDS_OUTPUTS) fovea_begin_top_k(plan, t);
   return t;
 }
 

@@ -7,7 +7,7 @@ const float *fovea_widen_rows(const fovea_row_source *source, int64_t base, fove
   while (begin < end) {
     fovea_row_run run = fovea_rows_at(source, base + begin);
     int64_t count = (run.end - base < end ? run.end - base : end) - begin;
-    if (run.codes) {
+    if (FOVEA_BUILDS_FORMATS && run.codes) {
       fovea_widen_codes_args args = {run.codes, run.coded, count, dim, to + begin * stride, stride};
       kernels->widen_codes(&args);
     } else if (run.panels) {

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#if FOVEA_BUILDS_STATES
+
 /* The row state of each row, for one node. */
 static void find_row_states(const fovea_fold *f, const fovea_state *state, int64_t node, float **row_states) {
   for (int i = 0; i < f->row_count; i++) {
@@ -154,3 +156,4 @@ void fovea_fold_pieces(const fovea_kernels *kernels, const fovea_state *state,
   const double numbers = (double)rows * (double)(state->dim * fovea_node_count(fovea_state_spans(state)));
   fovea_schedule_rows(fold_task, &fold, (rows + kernels->row_tile - 1) / kernels->row_tile, numbers, execution);
 }
+#endif

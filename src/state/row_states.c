@@ -12,6 +12,7 @@ float fovea_canonical(float number) {
   return number;
 }
 
+#if FOVEA_BUILDS_STATES
 void fovea_write_outputs(const fovea_kernels *kernels, const fovea_tile_state *from, int64_t count, int row_count,
                          float *const *rows) {
   fovea_store_args args = {
@@ -31,7 +32,9 @@ void fovea_write_sums(const fovea_tile_state *from, int row_count, float *const 
     rows[i][1] = fovea_canonical(from->row_sum[i]);
   }
 }
+#endif
 
+#if FOVEA_BUILDS_TERMS
 void fovea_clear_undivided(const fovea_kernels *kernels, const fovea_tile_state *state, int64_t row_stride,
                            int64_t dim, int row_count, const float *divisors) {
   const int64_t row_step = row_stride > 0 ? row_stride : 1, dim_step = row_stride > 0 ? 1 : kernels->row_tile;
@@ -39,3 +42,4 @@ void fovea_clear_undivided(const fovea_kernels *kernels, const fovea_tile_state 
     for (int64_t d = 0; d < dim && divisors[i] == 0; d++) state->output[i * row_step + d * dim_step] = 0;
   }
 }
+#endif

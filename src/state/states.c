@@ -2,12 +2,15 @@
 
 #include "../../arch/float_state.h"
 #include "../base/caller.h"
+#include "../base/groups.h"
 #include "../base/row_tasks.h"
 #include "../base/types.h"
 #include "../feature/normaliser.h"
 #include "../system/dispatch.h"
 #include "../system/schedule.h"
 #include "fold.h"
+
+#if FOVEA_BUILDS_STATES
 
 typedef struct merge_job {
   const fovea_state *left, *right, *merged;
@@ -71,7 +74,7 @@ static void finish_step(fovea_fold *f, const void *pointer) {
       .lse = tensors->lse && f->dim == 0 ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
-  if (problem->normaliser) {
+  if (FOVEA_BUILDS_TERMS && problem->normaliser) {
     fovea_find_divisors(problem, args.state.row_sum, NULL, f->row_count, divisors);
     fovea_clear_undivided(f->kernels, &args.state, 0, f->count, f->row_count, divisors);
     args.divisors = divisors;
@@ -153,3 +156,20 @@ fovea_status fovea_state_from_output(const fovea_problem *given, const fovea_ten
   if (!status) from_outputs(&(output_job){kernels, &problem, &tensors, &state}, &execution);
   return status;
 }
+#else
+fovea_status fovea_state_merge(const fovea_state *left, const fovea_state *right, const fovea_state *merged,
+                               const fovea_execution *execution, fovea_error *error) {
+  (void)left, (void)right, (void)merged, (void)execution;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_STATES, error);
+}
+fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
+                                const fovea_execution *execution, fovea_error *error) {
+  (void)problem, (void)tensors, (void)execution;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_STATES, error);
+}
+fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
+                                     const fovea_execution *execution, fovea_error *error) {
+  (void)problem, (void)tensors, (void)execution;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_STATES, error);
+}
+#endif

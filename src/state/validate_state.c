@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#if FOVEA_BUILDS_STATES
+
 static fovea_status check_sizes(const char *name, const fovea_state *state, fovea_error *error) {
   const fovea_bounded sizes[] = {{"batch", state->batch, 1, FOVEA_LENGTH_LIMIT},
                                  {"heads", state->heads, 1, FOVEA_LENGTH_LIMIT},
@@ -188,3 +190,4 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
     return fovea_fail(error, FOVEA_ERROR_NULL, "lse is NULL");
   return status ? status : check_outputs(reaches, tensors, to_state, &state_reach, state, error);
 }
+#endif

@@ -17,7 +17,7 @@ static const fovea_arithmetic *int8_of(const fovea_kernels *kernels, int isa_nam
   return usual->lanes == kernels->lanes && usual->row_tile == kernels->row_tile ? usual->int8 : kernels->int8;
 }
 
-#if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
+#if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_MODES
 /* What the registry says of AMX, which is the only extension. */
 #define EXTENSION(name, architecture, needs, int8_needs, set)                                                      \
   static const fovea_extension *const name = &fovea_extension_##name;                                              \
@@ -29,7 +29,7 @@ static int has(uint64_t features) {
   return (features & ~fovea_process_record()->features) == 0;
 }
 
-/* What fovea_allow_amx() allowed, by mode. */
+/* What fovea_allow_amx() allowed, by mode: never a mode that this build leaves out. */
 static atomic_int bf16_allowed, int8_allowed;
 
 fovea_status fovea_allow_amx(fovea_error *error) {
@@ -44,8 +44,8 @@ fovea_status fovea_allow_amx(fovea_error *error) {
   fovea_float_end(caller);
   if (!holds)
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this CPU's AMX does not give the bits of its manual");
-  atomic_store_explicit(&bf16_allowed, 1, memory_order_release);
-  atomic_store_explicit(&int8_allowed, has_int8, memory_order_release);
+  atomic_store_explicit(&bf16_allowed, FOVEA_BUILDS_BF16, memory_order_release);
+  atomic_store_explicit(&int8_allowed, FOVEA_BUILDS_INT8 && has_int8, memory_order_release);
   return FOVEA_OK;
 }
 
@@ -66,7 +66,7 @@ const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels
 }
 #else
 fovea_status fovea_allow_amx(fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this build has no AMX: it is for x86-64 on Linux");
+  return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this build has no AMX, which needs x86-64, Linux and a mode");
 }
 
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {

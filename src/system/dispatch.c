@@ -161,7 +161,8 @@ static const char *table_reason(int i) {
 
 static const char *reason(int i, const fovea_kernels *chosen) {
   const fovea_kernels *kernels = candidates[i].kernels;
-  if (!kernels) return "not in this build: it is for another architecture, or the compiler lacks it";
+  if (!kernels)
+    return "not in this build: it is for another architecture, the compiler lacks it, or it is left out";
   if (!has(candidates[set_of(i)].needs)) return candidates[set_of(i)].lacking;
   if (candidates[i].set && !has(candidates[i].needs))
     return "the CPU or the operating system lacks its instructions";

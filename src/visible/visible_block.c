@@ -20,6 +20,7 @@ static int repeats(const fovea_visibility *by, const fovea_visible_tile *tile, i
 
 /* Sets both words of each row of the run. */
 static void read_words(const fovea_pattern *pattern, const row_run *run, int64_t base, fovea_row_words *words) {
+  if (!FOVEA_BUILDS_LISTS) return;
   uint64_t half[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < 2; i++) {
     fovea_pattern_words(pattern, run->head, run->rows, run->count, base + i * FOVEA_WORD_KEYS, half);
@@ -105,7 +106,8 @@ static int narrow_alike(const fovea_visibility *by, const fovea_visible_tile *ti
                         fovea_visible_block *block) {
   fovea_row_words words = words_without_pattern(tile);
   int holes = 0;
-  if (tile->bands.pattern && !fovea_pattern_is_uniform(&tile->bands, block->base, words.of)) return 0;
+  if (FOVEA_BUILDS_LISTS && tile->bands.pattern && !fovea_pattern_is_uniform(&tile->bands, block->base, words.of))
+    return 0;
   if (held) keep(&words, held);
   fovea_interval keys = hull_of(&words, &holes);
   if (holes) return 0;
@@ -126,7 +128,7 @@ static int narrow(const fovea_visibility *by, const fovea_visible_tile *tile, co
   block->rows = narrowed;
   if (narrow_alike(by, tile, held, block)) return 0;
   for (int i = 0; i < tile->count; i++) words[i] = words_without_pattern(tile);
-  if (tile->bands.pattern) read_pattern(by, tile, block->base, words);
+  if (FOVEA_BUILDS_LISTS && tile->bands.pattern) read_pattern(by, tile, block->base, words);
   const int holes = narrow_rows(by, tile, block->base, held, words, narrowed);
   fovea_join_rows(narrowed, by->kernels->lanes);
   /* Parts of keys, too, are limits. */

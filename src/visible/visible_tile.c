@@ -53,6 +53,7 @@ static fovea_pattern_bands find_bands(const fovea_visibility *by, fovea_tile_row
 /* Narrows the rows of the tile to what the pattern lets them see, if the pattern gives intervals. Returns 0 if it
  * does not; the tile is then as before. Rows of several heads take turns. */
 static int narrow_to_intervals(const fovea_visibility *by, fovea_tile_rows rows, fovea_visible_tile *tile) {
+  if (!FOVEA_BUILDS_LISTS) return 0;
   const fovea_entry *entry = by->entry;
   const fovea_pattern_bands *bands = &tile->bands;
   const int64_t group = by->group, first = rows.first / group, end = rows.first + rows.count;
@@ -105,7 +106,7 @@ void fovea_find_visible_tile(const fovea_visibility *by, fovea_tile_rows rows, c
   apply_rules(by, rows, tile);
   tile->bands = find_bands(by, rows);
   if (!tile->bands.pattern || tile->bands.heads == 0) return;
-  if (narrow_to_intervals(by, rows, tile)) {
+  if (FOVEA_BUILDS_LISTS && narrow_to_intervals(by, rows, tile)) {
     tile->bands.pattern = NULL;
     fovea_join_rows(tile, by->kernels->lanes);
   }
@@ -114,7 +115,7 @@ void fovea_find_visible_tile(const fovea_visibility *by, fovea_tile_rows rows, c
 int64_t fovea_next_block(const fovea_visible_tile *tile, int64_t from) {
   int64_t first = tile->any.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS;
   if (first < from) first = from;
-  if (tile->bands.pattern && first < tile->any.end) {
+  if (FOVEA_BUILDS_LISTS && tile->bands.pattern && first < tile->any.end) {
     const int64_t next = fovea_pattern_next_key(&tile->bands, fovea_most(first, tile->any.begin));
     if (next >= tile->any.end) return FOVEA_NO_BLOCK;
     first = fovea_most(first, next / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS);

@@ -19,16 +19,24 @@ static const char help[] =
 
 enum { WIDTH = 15 }; /* of "instruction set" */
 
-/* Explains a plan of the smallest problem in this mode. */
-static bool explain_mode(fovea_mode mode, fovea_explanation *explanation, failure *why) {
+/* Explains a plan of the smallest problem in this mode, unless this build leaves the mode out. */
+static bool explain_mode(fovea_mode mode, fovea_explanation *explanation, bool *left_out, failure *why) {
   fovea_problem problem;
   fovea_plan *plan;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   problem.scores = problem.values = mode;
   fovea_explanation_init(explanation);
-  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
-  const bool done = fovea_plan_explain(plan, explanation, &error) == FOVEA_OK || fail(why, "%s", error.text);
+  const fovea_status status = fovea_plan_create(&problem, &plan, &error);
+  *left_out = status == FOVEA_ERROR_LEFT_OUT;
+  if (*left_out) return true;
+  if (status != FOVEA_OK) return fail(why, "%s", error.text);
+  const fovea_status explained = fovea_plan_explain(plan, explanation, &error);
+  const bool done = explained == FOVEA_OK || explained == FOVEA_ERROR_LEFT_OUT || fail(why, "%s", error.text);
+  if (explained == FOVEA_ERROR_LEFT_OUT) {
+    explanation->isa = explanation->table = fovea_plan_isa(plan);
+    explanation->products = "instructions that only an explanation would name";
+  }
   fovea_plan_destroy(plan);
   return done;
 }
@@ -46,21 +54,49 @@ static void print_mode(const char *name, const char *kernels, const char *produc
 
 /* This program may use AMX: it has no signal handlers. */
 static bool print_modes(failure *why) {
-  fovea_explanation exact, bf16, bf16_with, int8, int8_with;
+  static const struct {
+    fovea_mode mode;
+    const char *name;
+  } modes[] = {{FOVEA_MODE_BF16, "bf16 mode"}, {FOVEA_MODE_INT8, "int8 mode"}};
+  fovea_explanation exact, plain[2], with;
   fovea_error error = {.text = ""};
-  if (!explain_mode(FOVEA_MODE_EXACT, &exact, why) || !explain_mode(FOVEA_MODE_BF16, &bf16, why) ||
-      !explain_mode(FOVEA_MODE_INT8, &int8, why))
-    return false;
+  bool left_out[2], none;
+  if (!explain_mode(FOVEA_MODE_EXACT, &exact, &none, why)) return false;
+  for (int i = 0; i < 2; i++) {
+    if (!explain_mode(modes[i].mode, &plain[i], &left_out[i], why)) return false;
+  }
   const bool allowed = fovea_allow_amx(&error) == FOVEA_OK;
-  if (!explain_mode(FOVEA_MODE_BF16, &bf16_with, why) || !explain_mode(FOVEA_MODE_INT8, &int8_with, why))
-    return false;
   printf("%-*s  %s\n", WIDTH, "exact mode", exact.isa);
-  print_mode("bf16 mode", bf16.isa, bf16.products, &bf16_with);
-  if (!is_amx(&bf16_with)) printf("; not AMX: %s", allowed ? "FOVEA_ISA is set" : error.text);
-  putchar('\n');
-  print_mode("int8 mode", int8.table, int8.products, &int8_with);
-  putchar('\n');
+  for (int i = 0; i < 2; i++) {
+    const bool bf16 = modes[i].mode == FOVEA_MODE_BF16;
+    if (!explain_mode(modes[i].mode, &with, &none, why)) return false;
+    if (left_out[i]) {
+      printf("%-*s  not in this build\n", WIDTH, modes[i].name);
+      continue;
+    }
+    print_mode(modes[i].name, bf16 ? plain[i].isa : plain[i].table, plain[i].products, &with);
+    if (bf16 && !is_amx(&with)) printf("; not AMX: %s", allowed ? "FOVEA_ISA is set" : error.text);
+    putchar('\n');
+  }
   return true;
+}
+
+/* The groups of the build, and the switches of those that it leaves out. */
+static void print_groups(const fovea_library_info *info) {
+  const char *before = "";
+  printf("%-*s  ", WIDTH, "groups");
+  for (int i = 0; i < info->group_count; i++) {
+    if (!info->groups[i].built) continue;
+    printf("%s%s", before, info->groups[i].name);
+    before = ", ";
+  }
+  before = "; without ";
+  for (int i = 0; i < info->group_count; i++) {
+    if (info->groups[i].built) continue;
+    printf("%s%s (%s)", before, info->groups[i].name, info->groups[i].without);
+    before = ", ";
+  }
+  putchar('\n');
 }
 
 static void print_info(const fovea_library_info *info) {
@@ -90,6 +126,10 @@ static bool print_speeds(int threads, failure *why) {
     printf("\n%-*s  %d dims: %.0f Gflop/s with many rows, %.0f GB/s with one\n", WIDTH, "exact mode", (int)dim,
            exact.flops_per_second / 1e9, exact.bytes_per_second / 1e9);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+      fovea_explanation explanation;
+      bool left_out;
+      if (!explain_mode(modes[i].mode, &explanation, &left_out, why)) return false;
+      if (left_out) continue;
       if (!measure_mode(modes[i].mode, dim, threads, &rates, why)) return false;
       printf("%-*s  %.2f x as fast with many rows, %.2f x with one\n", WIDTH, modes[i].name,
              rates.flops_per_second / exact.flops_per_second, rates.bytes_per_second / exact.bytes_per_second);
@@ -121,6 +161,7 @@ bool info_command(int argument_count, char **arguments, failure *why) {
   fovea_status status = fovea_info(&info);
   if (status != FOVEA_OK) return fail(why, "%s", fovea_status_text(status));
   print_info(&info);
+  print_groups(&info);
   if (!print_modes(why)) return false;
   print_sets();
   return !measures || print_speeds(info.threads, why);

@@ -20,58 +20,72 @@ static const char help[] =
     "name of its set means here (see fovea info) is not computed twice.\n"
     "AMX computes the problems in bf16 and int8 mode, if the CPU has it and the system permits it.\n";
 
-static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
+/* LEFT_OUT: the problem needs a group of kernels that this build leaves out. */
+typedef enum outcome { RAN, LEFT_OUT, FAILED } outcome;
+
+static outcome outcome_of(fovea_status status, const char *isa, const char *name, const fovea_error *error,
+                          failure *why) {
+  if (status == FOVEA_OK) return RAN;
+  if (status == FOVEA_ERROR_LEFT_OUT) return LEFT_OUT;
+  fail(why, "%s: problem '%s': %s", isa, name, error->text);
+  return FAILED;
+}
+
+static outcome out_of_memory(failure *why) {
+  fail(why, "out of memory");
+  return FAILED;
+}
+
+static outcome run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
-  if (!selftest_prepare(description, &data)) return fail(why, "out of memory");
+  if (!selftest_prepare(description, &data)) return out_of_memory(why);
   fovea_tensors tensors;
   fovea_error error;
   fovea_pattern *pattern;
   selftest_set_tensors(&data, &tensors);
   data.problem.isa = isa;
-  bool done = selftest_make_pattern(&data, &pattern, &error) == FOVEA_OK;
+  fovea_status status = selftest_make_pattern(&data, &pattern, &error);
   data.problem.pattern = pattern;
-  done = done && fovea_attend(&data.problem, &tensors, NULL, &error) == FOVEA_OK;
-  if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
+  if (status == FOVEA_OK) status = fovea_attend(&data.problem, &tensors, NULL, &error);
   *digest = selftest_digest(&data);
   selftest_release(&data);
   fovea_pattern_destroy(pattern);
-  return done;
+  return outcome_of(status, isa, description->name, &error, why);
 }
 
-static bool run_rotary(const selftest_rotary *description, const char *isa, uint64_t *digest, failure *why) {
+static outcome run_rotary(const selftest_rotary *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_rotary_run run;
   fovea_error error;
-  if (!selftest_prepare_rotary(description, &run)) return fail(why, "out of memory");
+  if (!selftest_prepare_rotary(description, &run)) return out_of_memory(why);
   run.rotary.isa = isa;
-  bool done = fovea_rotary_apply(&run.rotary, &run.rotation, NULL, &error) == FOVEA_OK;
-  if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
+  const fovea_status status = fovea_rotary_apply(&run.rotary, &run.rotation, NULL, &error);
   *digest = selftest_rotary_digest(&run);
   selftest_release_rotary(&run);
-  return done;
+  return outcome_of(status, isa, description->name, &error, why);
 }
 
-static bool run_layer(const selftest_layer *description, const char *isa, uint64_t *digest, failure *why) {
+static outcome run_layer(const selftest_layer *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_layer_run run;
   fovea_error error;
-  if (!selftest_prepare_layer(description, &run)) return fail(why, "out of memory");
+  if (!selftest_prepare_layer(description, &run)) return out_of_memory(why);
   run.linear.isa = isa;
-  bool done = fovea_nn_linear_run(&run.linear, &run.rows, NULL, &error) == FOVEA_OK;
-  if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
+  const fovea_status status = fovea_nn_linear_run(&run.linear, &run.rows, NULL, &error);
   *digest = selftest_layer_digest(&run);
   selftest_release_layer(&run);
-  return done;
+  return outcome_of(status, isa, description->name, &error, why);
 }
 
-static bool run_part(const selftest_part *description, const char *isa, uint64_t *digest, failure *why) {
+static outcome run_part(const selftest_part *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_part_run run;
   fovea_error error;
-  bool done = selftest_prepare_part(description, &run);
-  if (!done) fail(why, "out of memory");
-  if (done && selftest_run_part(&run, isa, &error) != FOVEA_OK)
-    done = fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
-  if (done) *digest = selftest_part_digest(&run);
+  if (!selftest_prepare_part(description, &run)) {
+    selftest_release_part(&run);
+    return out_of_memory(why);
+  }
+  const fovea_status status = selftest_run_part(&run, isa, &error);
+  if (status == FOVEA_OK) *digest = selftest_part_digest(&run);
   selftest_release_part(&run);
-  return done;
+  return outcome_of(status, isa, description->name, &error, why);
 }
 
 /* Problems of one kind: tables of attention, then rotary embeddings, layers, parts of models. */
@@ -111,7 +125,7 @@ static const char *problem_name(int kind, int i) {
   }
 }
 
-static bool run(int kind, int i, const char *isa, uint64_t *digest, failure *why) {
+static outcome run(int kind, int i, const char *isa, uint64_t *digest, failure *why) {
   switch (kind) {
   case ROTARY:
     return run_rotary(&selftest_rotaries[i], isa, digest, why);
@@ -127,14 +141,19 @@ static bool run(int kind, int i, const char *isa, uint64_t *digest, failure *why
 /* AMX computes what has a mode if it is allowed and no set is named: the name of this way, as if it were a set. */
 static const char amx[] = "amx";
 
-/* How many problems of a list agree, -1 if one of them does not run. The first disagreement of all lists goes into
- * the failure; all go to stdout. */
-static int test_list(int kind, const char *isa, bool *disagreed, failure *why) {
+/* How many problems of a list agree, -1 if one of them does not run. Adds those that this build leaves out to
+ * *left_out. The first disagreement of all lists goes into the failure; all go to stdout. */
+static int test_list(int kind, const char *isa, int *left_out, bool *disagreed, failure *why) {
   const list of = list_of(kind);
   int agreed = 0;
   for (int i = 0; i < of.count; i++) {
     uint64_t digest = 0;
-    if (!run(kind, i, isa == amx ? NULL : isa, &digest, why)) return -1;
+    const outcome ran = run(kind, i, isa == amx ? NULL : isa, &digest, why);
+    if (ran == FAILED) return -1;
+    if (ran == LEFT_OUT) {
+      (*left_out)++;
+      continue;
+    }
     if (digest == of.digests[i]) {
       agreed++;
       continue;
@@ -148,15 +167,17 @@ static int test_list(int kind, const char *isa, bool *disagreed, failure *why) {
 }
 
 static bool test_isa(const char *isa, failure *why) {
-  int agreed = 0, count = 0;
+  int agreed = 0, count = 0, left_out = 0;
   bool disagreed = false;
   for (int kind = 0; kind < LISTS; kind++) {
-    const int of_list = test_list(kind, isa, &disagreed, why);
+    const int of_list = test_list(kind, isa, &left_out, &disagreed, why);
     if (of_list < 0) return false;
     agreed += of_list;
     count += list_of(kind).count;
   }
-  printf("%s: %d of %d problems agree\n", isa, agreed, count);
+  printf("%s: %d of %d problems agree", isa, agreed, count - left_out);
+  if (left_out > 0) printf("; this build leaves out what %d others need", left_out);
+  putchar('\n');
   return !disagreed;
 }
 
@@ -179,14 +200,15 @@ static bool amx_is_used(fovea_error *error) {
 /* The problems of modes once more, on AMX. */
 static bool test_amx(failure *why) {
   fovea_error error;
+  int left_out = 0;
   bool disagreed = false;
   if (fovea_allow_amx(&error) != FOVEA_OK || !amx_is_used(&error)) {
     printf("amx: not tried: %s\n", error.text);
     return true;
   }
-  const int agreed = test_list(SELFTEST_MODES, amx, &disagreed, why);
+  const int agreed = test_list(SELFTEST_MODES, amx, &left_out, &disagreed, why);
   if (agreed < 0) return false;
-  printf("amx: %d of %d problems with a mode agree\n", agreed, list_of(SELFTEST_MODES).count);
+  printf("amx: %d of %d problems with a mode agree\n", agreed, list_of(SELFTEST_MODES).count - left_out);
   return !disagreed;
 }
 
@@ -212,7 +234,9 @@ static bool print_digests(int kind, failure *why) {
   printf("/* Printed by `fovea selftest %s`; %s has them from the contract itself. */\n", of.option, of.test);
   for (int i = 0; i < of.count; i++) {
     uint64_t digest = 0;
-    if (!run(kind, i, "scalar", &digest, why)) return false;
+    const outcome ran = run(kind, i, "scalar", &digest, why);
+    if (ran == LEFT_OUT) return fail(why, "this build leaves out what '%s' needs", problem_name(kind, i));
+    if (ran == FAILED) return false;
     printf("UINT64_C(0x%016" PRIx64 "), /* %s */\n", digest, problem_name(kind, i));
   }
   return true;

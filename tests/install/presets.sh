@@ -1,0 +1,48 @@
+#!/bin/bash
+# Builds that leave something out (docs/builds.md): the presets, single groups, sets. What is there must give the stored
+# digests, what is not is refused with the name of its switch, and the core is small.
+#   presets.sh <folder for the builds>
+set -e -u -o pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+out=$1
+mkdir -p "$out"
+
+# The shared library and the command.
+build() { # name, options of CMake
+  cmake -G Ninja -S "$root" -B "$out/$1" -DCMAKE_BUILD_TYPE=Release -DFOVEA_WERROR=ON -DFOVEA_BUILD_TESTS=OFF \
+    -DFOVEA_BUILD_BENCH=OFF -DFOVEA_BUILD_EXAMPLES=OFF "${@:2}"
+  cmake --build "$out/$1" --target fovea_command fovea_shared
+}
+
+try() { # name, groups that it is to lack
+  cc -I"$root/include" -o "$out/$1/groups" "$root/tests/install/groups.c" "$out/$1/libfovea.so" -Wl,-rpath,"$out/$1"
+  "$out/$1/groups" "${@:2}"
+  "$out/$1/fovea" selftest | sed "s|^|$1: |"
+}
+
+# Without optimisation nothing but the preprocessor leaves code out: every function that is called is there.
+bare() { # name, groups that it is to lack; then definitions
+  local groups=$2
+  # shellcheck disable=SC2086
+  (cd "$root" && cc -O0 ${*:3} -Iinclude -I. -o "$out/$1" tests/install/groups.c src/*/*.c arch/*/*.c -lm)
+  # shellcheck disable=SC2086
+  "$out/$1" $groups
+}
+
+build core -DFOVEA_PRESET=core
+try core formats lists outputs terms bf16 int8 states explain scaling
+if [ "$(uname -m)" = x86_64 ] && cc --version | grep -q Free; then
+  "$root/tests/audit/size.sh" objdump x86_64 "$out/core/libfovea.so:preset_core"
+fi
+build inference -DFOVEA_PRESET=inference
+try inference lists outputs terms
+build no_decode -DFOVEA_WITHOUT_DECODE=ON -DFOVEA_ISAS=avx2,neon
+try no_decode decode lists
+if "$out/no_decode/fovea" info | grep -E '^avx512 +yes'; then
+  echo "FOVEA_ISAS does not leave out avx512"
+  exit 1
+fi
+for group in formats bf16 int8; do
+  bare "no_$group" "$group" "-DFOVEA_WITHOUT_${group^^}" -DFOVEA_WITHOUT_AVX512
+done
+bare bare_core "formats lists outputs terms bf16 int8 states explain scaling" -DFOVEA_CORE
