@@ -48,30 +48,29 @@ if(WIN32)
     $<FILTER:${fovea_shared_objects},INCLUDE,/arch/> $<TARGET_OBJECTS:fovea_exported_objects>
   )
 endif()
-# Levels of optimisation: -O3 for kernels; -O2 for what stands between them in a run, which gains nothing by -O3 (but
-# rows.c does, which fills 128 pointers for a block); -Os for all other C, also portable kernels where they are only the
-# fallback. Kernels call nothing that throws, so they need no tables to unwind them, except under Windows, which wants
-# these of every function.
+# Levels of optimisation: -O3 for the kernels of exact attention and of decoding; -O2 for other kernels; -Os for all other
+# C (but rows.c gains by more, which fills 128 pointers for a block), also for portable kernels where they are only the
+# fallback. Of branches in kernels only loops are aligned. Nothing here throws, so nothing needs tables to unwind it; but
+# Windows wants these of every function. Debuggers read those of -g.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  file(GLOB run_sources src/run/*.c src/plan/*.c src/visible/*.c src/pattern/*.c src/cache/sequences.c src/cache/formats.c)
-  list(FILTER run_sources EXCLUDE REGEX "/check[a-z_]*\\.c$")
-  if(FOVEA_PRESET STREQUAL "core") # all of it for size
-    set(run_sources "")
-  endif()
+  file(GLOB kernel_sources arch/*/*.c)
   file(GLOB other_sources src/*/*.c)
-  if(run_sources)
-    list(REMOVE_ITEM other_sources ${run_sources})
-    list(REMOVE_ITEM run_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
-  endif()
+  list(REMOVE_ITEM other_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)
     list(APPEND other_sources ${portable_sources})
+    list(REMOVE_ITEM kernel_sources ${portable_sources})
   endif()
-  set_property(SOURCE ${run_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
+  set(second_sources ${kernel_sources})
+  list(FILTER second_sources INCLUDE REGEX "/(formats|lists|outputs|terms|bf16|int8|holds)[a-z0-9_]*\\.c$")
+  set_property(SOURCE ${second_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   set_property(SOURCE ${other_sources} APPEND PROPERTY COMPILE_OPTIONS -Os)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_OPTIONS -falign-functions=1 -falign-jumps=1)
+  endif()
   if(NOT WIN32 AND NOT APPLE)
-    file(GLOB kernel_sources arch/*/*.c arch/*/nn/*.c)
-    set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_OPTIONS -fno-asynchronous-unwind-tables)
+    file(GLOB plain_sources arch/*/*.c arch/*/nn/*.c src/*/*.c)
+    set_property(SOURCE ${plain_sources} APPEND PROPERTY COMPILE_OPTIONS -fno-asynchronous-unwind-tables)
   endif()
 endif()
 # clang 14 does not end, or takes minutes, if it checks the sums and addresses in unrolled loops. gcc's sanitizer checks

@@ -53,10 +53,10 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline, noclone, unused))
 #endif
 
-/* Marks a function that -O3 makes longer but not faster: gcc peels and unswitches loops even if their bodies are
- * calls, work on whole vectors, or rarely run. */
+/* Marks a function that more than -Os makes longer but not faster: gcc peels and unswitches loops even if their bodies
+ * are calls, work on whole vectors, or rarely run. */
 #if !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define FOVEA_SHORT __attribute__((optimize("O2")))
+#define FOVEA_SHORT __attribute__((optimize("Os")))
 #else
 #define FOVEA_SHORT
 #endif

@@ -58,7 +58,7 @@ FOVEA_INLINE float spread_fold(const vec *sums) {
 }
 
 /* With keys in the lanes. The blocks of LANES rows are merged together; lanes beyond the last row are not used. */
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(decode_spread)(const fovea_spread_args *args) {
+FOVEA_KERNEL void FOVEA_NAME(decode_spread)(const fovea_spread_args *args) {
   float maxima[FOVEA_DECODE_ROWS_LIMIT + LANES] = {0}, row_sums[FOVEA_DECODE_ROWS_LIMIT + LANES] = {0},
                                          spreads[FOVEA_DECODE_ROWS_LIMIT + LANES] = {0};
   for (int row = 0; row < args->row_count; row++) {
