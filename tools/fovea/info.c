@@ -27,7 +27,7 @@ static bool explain_mode(fovea_mode mode, fovea_explanation *explanation, failur
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   problem.scores = problem.values = mode;
   fovea_explanation_init(explanation);
-  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+  if (fovea_plan_create(&problem, NULL, &plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
   const bool done = fovea_plan_explain(plan, explanation, &error) == FOVEA_OK || fail(why, "%s", error.text);
   fovea_plan_destroy(plan);
   return done;
@@ -75,7 +75,10 @@ static bool measure_mode(fovea_mode mode, int64_t dim, int threads, measured_rat
   fovea_problem like;
   fovea_problem_init(&like, 1, 1, 1, 1, 1, dim, dim);
   like.scores = like.values = mode;
-  return measure_rates(&like, threads, rates, why);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = threads;
+  return measure_rates(&like, &execution, rates, why);
 }
 
 /* Comes after print_modes(), which has allowed AMX. */

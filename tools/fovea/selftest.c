@@ -20,6 +20,14 @@ static const char help[] =
     "name of its set means here (see fovea info) is not computed twice.\n"
     "AMX computes the problems in bf16 and int8 mode, if the CPU has it and the system permits it.\n";
 
+/* Everything by default but the set. */
+static fovea_execution on_set(const char *isa) {
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = isa;
+  return execution;
+}
+
 static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
   if (!selftest_prepare(description, &data)) return fail(why, "out of memory");
@@ -27,10 +35,10 @@ static bool run_problem(const selftest_problem *description, const char *isa, ui
   fovea_error error;
   fovea_pattern *pattern;
   selftest_set_tensors(&data, &tensors);
-  data.problem.isa = isa;
+  const fovea_execution execution = on_set(isa);
   bool done = selftest_make_pattern(&data, &pattern, &error) == FOVEA_OK;
   data.problem.pattern = pattern;
-  done = done && fovea_attend(&data.problem, &tensors, NULL, &error) == FOVEA_OK;
+  done = done && fovea_attend(&data.problem, &tensors, &execution, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
   *digest = selftest_digest(&data);
   selftest_release(&data);
@@ -42,8 +50,8 @@ static bool run_rotary(const selftest_rotary *description, const char *isa, uint
   selftest_rotary_run run;
   fovea_error error;
   if (!selftest_prepare_rotary(description, &run)) return fail(why, "out of memory");
-  run.rotary.isa = isa;
-  bool done = fovea_rotary_apply(&run.rotary, &run.rotation, NULL, &error) == FOVEA_OK;
+  const fovea_execution execution = on_set(isa);
+  bool done = fovea_rotary_apply(&run.rotary, &run.rotation, &execution, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
   *digest = selftest_rotary_digest(&run);
   selftest_release_rotary(&run);
@@ -54,8 +62,8 @@ static bool run_layer(const selftest_layer *description, const char *isa, uint64
   selftest_layer_run run;
   fovea_error error;
   if (!selftest_prepare_layer(description, &run)) return fail(why, "out of memory");
-  run.linear.isa = isa;
-  bool done = fovea_nn_linear_run(&run.linear, &run.rows, NULL, &error) == FOVEA_OK;
+  const fovea_execution execution = on_set(isa);
+  bool done = fovea_nn_linear_run(&run.linear, &run.rows, &execution, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
   *digest = selftest_layer_digest(&run);
   selftest_release_layer(&run);
@@ -168,7 +176,7 @@ static bool amx_is_used(fovea_error *error) {
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   problem.scores = problem.values = FOVEA_MODE_BF16;
   fovea_explanation_init(&explanation);
-  if (fovea_plan_create(&problem, &plan, error) != FOVEA_OK) return false;
+  if (fovea_plan_create(&problem, NULL, &plan, error) != FOVEA_OK) return false;
   const bool used =
       fovea_plan_explain(plan, &explanation, error) == FOVEA_OK && strcmp(explanation.products, "AMX") == 0;
   if (!used) snprintf(error->text, sizeof error->text, "%s is the chosen set", explanation.isa);
