@@ -73,7 +73,7 @@ static int make_plan(const bench_graph_shape *shape) {
   if (fovea_pattern_create(&options, &graph.pattern, NULL)) return 0;
   fovea_problem_init(&problem, 1, 1, 1, shape->nodes, shape->nodes, shape->dim, shape->dim);
   problem.pattern = graph.pattern;
-  return fovea_plan_create(&problem, &graph.plan, NULL) == FOVEA_OK;
+  return fovea_plan_create(&problem, NULL, &graph.plan, NULL) == FOVEA_OK;
 }
 
 static int prepare(const bench_graph_case *wanted) {

@@ -143,7 +143,7 @@ static int make_plan(void) {
   fovea_problem problem = layer.problem;
   const fovea_strides strides = {problem.q_len * layer.dim, layer.dim / HEADS, layer.dim};
   problem.q_strides = problem.k_strides = problem.v_strides = problem.o_strides = strides;
-  if (fovea_plan_create(&problem, &layer.plan, NULL) != FOVEA_OK) return 0;
+  if (fovea_plan_create(&problem, NULL, &layer.plan, NULL) != FOVEA_OK) return 0;
   layer.plan_scratch_size = fovea_plan_scratch_size(layer.plan, layer.of->threads);
   layer.plan_scratch = bench_allocate(layer.plan_scratch_size);
   return layer.plan_scratch != NULL;
@@ -159,9 +159,12 @@ static int make_block(const layer_shape *s) {
   layer.norm.gamma = layer.biases[QUERY];
   layer.norm.beta = layer.biases[KEY];
   fovea_nn_block_init(&layer.block, &layer.attention, &layer.norm, &l[UP], &l[DOWN], &layer.norm);
-  layer.scratch_size = fovea_nn_block_scratch_size(&layer.block, &self, NULL, layer.of->threads);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = layer.of->threads;
+  if (fovea_nn_block_scratch_size(&layer.block, &self, NULL, &execution, &layer.scratch_size, NULL)) return 0;
   layer.scratch = bench_allocate(layer.scratch_size);
-  return layer.scratch_size > 0 && layer.scratch != NULL;
+  return layer.scratch != NULL;
 }
 
 static void discard(void) {

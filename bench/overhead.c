@@ -46,7 +46,7 @@ void bench_call_plan_and_run(bench_round *round, const void *argument) {
   const double start = machine_now();
   for (int i = 0; i < calls; i++) {
     fovea_plan *plan;
-    failures += fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK ||
+    failures += fovea_plan_create(&problem, NULL, &plan, NULL) != FOVEA_OK ||
                 fovea_plan_run(plan, &tensors, &execution, NULL) != FOVEA_OK;
     fovea_plan_destroy(plan);
   }
@@ -60,7 +60,7 @@ void bench_call_run(bench_round *round, const void *argument) {
   fovea_execution execution;
   prepare(&problem, &tensors, &execution);
   fovea_plan *plan;
-  if (fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK) {
+  if (fovea_plan_create(&problem, NULL, &plan, NULL) != FOVEA_OK) {
     bench_skip(round, "no plan");
     return;
   }
@@ -88,7 +88,7 @@ void bench_plan_long(bench_round *round, const void *argument) {
   const double start = machine_now();
   int failed = fovea_pattern_create(&options, &pattern, NULL) != FOVEA_OK;
   problem.pattern = pattern;
-  failed = failed || fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK;
+  failed = failed || fovea_plan_create(&problem, NULL, &plan, NULL) != FOVEA_OK;
   bench_seconds(round, machine_now() - start);
   bench_counter(round, "bytes", (double)(fovea_pattern_bytes(pattern) + fovea_plan_size(1)));
   if (failed) bench_skip(round, "no pattern or plan");

@@ -51,12 +51,14 @@ static void check_plan(bench_runner *runner, const bench_case *wanted) {
 
 static void plan(bench_runner *runner, const bench_case *wanted) {
   fovea_error error;
-  runner->workload.problem.isa = name_of_set(wanted);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = name_of_set(wanted);
   if (strcmp(wanted->isa, BENCH_AMX) == 0 && fovea_allow_amx(&error) != FOVEA_OK) {
     snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
     return;
   }
-  if (fovea_plan_create(&runner->workload.problem, &runner->plan, &error) != FOVEA_OK) {
+  if (fovea_plan_create(&runner->workload.problem, &execution, &runner->plan, &error) != FOVEA_OK) {
     snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
     return;
   }

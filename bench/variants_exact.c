@@ -12,7 +12,7 @@ typedef struct exact_call {
 static int plan(variant_call *call, fovea_problem *problem) {
   exact_call *exact = call->own;
   problem->pattern = exact->pattern;
-  if (fovea_plan_create(problem, &exact->plan, NULL)) return 0;
+  if (fovea_plan_create(problem, NULL, &exact->plan, NULL)) return 0;
   call->bytes += fovea_plan_size(1) + fovea_pattern_bytes(exact->pattern);
   return variant_scratch(call, fovea_plan_scratch_size(exact->plan, call->threads));
 }

@@ -27,8 +27,9 @@ static int begin_linformer(variant_call *call) {
   own->linformer.value_projection = f;
   fovea_problem_init(&own->problem, 1, call->heads, call->heads, call->length, call->length, call->dim, call->dim);
   fovea_problem_resolve(&own->problem, NULL);
-  const size_t size = fovea_nn_linformer_scratch_size(&own->linformer, &own->problem, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_linformer_scratch_size(&own->linformer, &own->problem, &call->execution, &size, NULL)) return 0;
+  return variant_scratch(call, size);
 }
 
 static fovea_status run_linformer(const variant_call *call) {
@@ -56,8 +57,10 @@ static int begin_differential(variant_call *call) {
   fovea_problem_resolve(&own->problem, NULL);
   own->problem.causal = 1;
   own->problem.q_strides = own->problem.k_strides = own->problem.v_strides;
-  const size_t size = fovea_nn_differential_scratch_size(&own->differential, &own->problem, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_differential_scratch_size(&own->differential, &own->problem, &call->execution, &size, NULL))
+    return 0;
+  return variant_scratch(call, size);
 }
 
 static fovea_status run_differential(const variant_call *call) {
@@ -109,8 +112,9 @@ static int begin_latent_form(variant_call *call, fovea_nn_latent_form form) {
   fovea_problem_init(&own->problem, 1, call->heads, call->heads, call->length, call->length, call->dim, call->dim);
   fovea_problem_resolve(&own->problem, NULL);
   own->problem.causal = 1;
-  const size_t size = fovea_nn_latent_scratch_size(&own->latent, &own->problem, NULL, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_latent_scratch_size(&own->latent, &own->problem, NULL, &call->execution, &size, NULL)) return 0;
+  return variant_scratch(call, size);
 }
 
 static int begin_latent(variant_call *call) {

@@ -30,8 +30,10 @@ static int begin_linear_rule(variant_call *call, fovea_nn_update_rule rule) {
                                          call->o);
   if (rule % 2) own->tensors.decay = rates(call, 6, -1);
   if (rule >= FOVEA_NN_UPDATE_DELTA) own->tensors.beta = rates(call, 7, 0);
-  const size_t size = fovea_nn_linear_attention_scratch_size(&own->attention, &own->tensors, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_linear_attention_scratch_size(&own->attention, &own->tensors, &call->execution, &size, NULL))
+    return 0;
+  return variant_scratch(call, size);
 }
 
 static int begin_linear(variant_call *call) {
@@ -79,8 +81,9 @@ static int begin_performer(variant_call *call) {
   own->performer.causal = call->variant->causal;
   fovea_nn_performer_tensors_init(&own->tensors, &own->performer, 1, call->heads, call->heads, call->length,
                                   call->length, call->dim, call->q, call->k, call->v, call->o);
-  const size_t size = fovea_nn_performer_scratch_size(&own->performer, &own->tensors, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_performer_scratch_size(&own->performer, &own->tensors, &call->execution, &size, NULL)) return 0;
+  return variant_scratch(call, size);
 }
 
 static fovea_status run_performer(const variant_call *call) {

@@ -30,15 +30,17 @@ static int begin_longformer(variant_call *call) {
   fovea_nn_longformer_options_init(&options, 1, call->heads, call->length, call->dim, WINDOW);
   options.states = states;
   if (states) states[0] = FOVEA_NN_TOKEN_GLOBAL;
-  const int made = own && states && weights && !fovea_nn_longformer_create(&options, &own->longformer, NULL);
+  const int made = own && states && weights && !fovea_nn_longformer_create(&options, NULL, &own->longformer, NULL);
   free(states);
   if (!made) return 0;
   fovea_nn_linear_init(&own->projection, in, width, weights);
   fovea_nn_longformer_layer_init(&own->layer, &own->projection, &own->projection, &own->projection);
   own->layer.global_query = own->layer.global_key = own->layer.global_value = &own->projection;
   fovea_nn_longformer_rows_init(&own->rows, call->q, call->o);
-  const size_t size = fovea_nn_longformer_scratch_size(own->longformer, &own->layer, &own->rows, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_longformer_scratch_size(own->longformer, &own->layer, &own->rows, &call->execution, &size, NULL))
+    return 0;
+  return variant_scratch(call, size);
 }
 
 static fovea_status run_longformer(const variant_call *call) {
@@ -66,7 +68,7 @@ static int plan_pattern(variant_call *call, pattern_call *own) {
   fovea_problem_init(&problem, 1, call->heads, call->heads, call->length, call->length, call->dim, call->dim);
   problem.causal = call->variant->causal;
   problem.pattern = own->pattern;
-  if (fovea_plan_create(&problem, &own->plan, NULL)) return 0;
+  if (fovea_plan_create(&problem, NULL, &own->plan, NULL)) return 0;
   call->bytes += fovea_plan_size(1) + fovea_pattern_bytes(own->pattern);
   return 1;
 }
@@ -120,11 +122,12 @@ static int begin_selected(variant_call *call) {
   fovea_nn_graph_init(&own->graph, FOVEA_NN_GRAPH_TRANSFORMER, 1, call->dim);
   fovea_nn_graph_tensors_init(&own->tensors, &own->graph, rows, rows, starts, keys, call->q, call->k, call->o);
   own->tensors.values = call->v;
-  own->selecting_size = fovea_nn_selection_scratch_size(&own->selection, call->threads);
+  if (fovea_nn_selection_scratch_size(&own->selection, &call->execution, &own->selecting_size, NULL)) return 0;
   own->selecting = bench_allocate(own->selecting_size);
   call->bytes += own->selecting_size;
-  const size_t size = fovea_nn_graph_scratch_size(&own->graph, &own->tensors, call->threads);
-  return own->selecting_size > 0 && own->selecting && size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_graph_scratch_size(&own->graph, &own->tensors, &call->execution, &size, NULL)) return 0;
+  return own->selecting && variant_scratch(call, size);
 }
 
 static fovea_status run_selected(const variant_call *call) {
@@ -173,8 +176,9 @@ static int begin_reformer(variant_call *call) {
   if (!rotations) return 0;
   fovea_nn_lsh_tensors_init(&own->tensors, &own->lsh, 1, call->heads, call->length, call->dim, call->q, call->v,
                             call->o, rotations);
-  const size_t size = fovea_nn_lsh_scratch_size(&own->lsh, &own->tensors, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_lsh_scratch_size(&own->lsh, &own->tensors, &call->execution, &size, NULL)) return 0;
+  return variant_scratch(call, size);
 }
 
 static fovea_status run_reformer(const variant_call *call) {
@@ -207,8 +211,9 @@ static int begin_graph(variant_call *call) {
   fovea_nn_graph_tensors_init(&own->tensors, &own->graph, nodes, nodes, numbers, numbers + nodes + 1, call->q,
                               call->k, call->o);
   own->tensors.values = call->v;
-  const size_t size = fovea_nn_graph_scratch_size(&own->graph, &own->tensors, call->threads);
-  return size > 0 && variant_scratch(call, size);
+  size_t size;
+  if (fovea_nn_graph_scratch_size(&own->graph, &own->tensors, &call->execution, &size, NULL)) return 0;
+  return variant_scratch(call, size);
 }
 
 static fovea_status run_graph(const variant_call *call) {

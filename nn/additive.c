@@ -47,8 +47,6 @@ static fovea_problem problem_of(const fovea_nn_additive_call *call, int64_t rows
   p.mask_type = FOVEA_MASK_F32;
   p.mask_strides = (fovea_mask_strides){rows * t->kv_len, 0, t->kv_len, 1};
   p.to_state = t->weights != NULL && t->kv_len > 0;
-  p.isa = call->additive.isa;
-  p.allocator = call->additive.allocator;
   return p;
 }
 
@@ -236,7 +234,6 @@ static fovea_status attend(const tile *tile, const fovea_plan *plan, const fovea
   tensors.mask = tile->scores;
   if (tile->node_numbers == 0) return fovea_plan_run(plan, &tensors, execution, error);
   fovea_state_init(&state, t->batch, 1, tile->rows, t->v_dim, 0, t->kv_len, tile->nodes);
-  state.isa = tile->call->additive.isa;
   tensors.state = &state;
   tensors.o = NULL;
   fovea_status status = fovea_plan_run(plan, &tensors, execution, error);
@@ -285,10 +282,9 @@ static fovea_status run_in_memory(const fovea_nn_additive_call *call, const tile
   char *memory;
   void *allocated;
   l.all.before = fovea_nn_plans_end(&plans->memory);
-  fovea_status status =
-      fovea_nn_obtain(&l.all, &call->execution, &call->additive.allocator, &memory, &allocated, error);
+  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
   if (!status) status = run(call, &l, plans, memory, workers, error);
-  fovea_release(&call->additive.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -304,16 +300,20 @@ fovea_status fovea_nn_additive_run(const fovea_nn_additive *additive, const fove
   return status;
 }
 
-size_t fovea_nn_additive_scratch_size(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
-                                      int workers) {
+fovea_status fovea_nn_additive_scratch_size(const fovea_nn_additive *additive,
+                                            const fovea_nn_additive_tensors *tensors,
+                                            const fovea_execution *execution, size_t *size, fovea_error *error) {
   fovea_nn_additive_call call;
   tile_plans plans;
-  size_t size = 0;
-  if (fovea_nn_check_additive(additive, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (make_plans(&call, &plans, NULL) == FOVEA_OK) {
-    const layout l = lay_out(&call, plans.whole, workers > 0 ? workers : fovea_default_threads());
-    size = fovea_nn_scratch_size(&plans.memory, &l.all);
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_additive(additive, tensors, &measured, &call, error);
+  if (status) return status;
+  status = make_plans(&call, &plans, error);
+  if (!status) {
+    const layout l = lay_out(&call, plans.whole, fovea_nn_workers(&measured));
+    *size = fovea_nn_scratch_size(&plans.memory, &l.all);
   }
   fovea_nn_release_plan(&plans.plans);
-  return size;
+  return status;
 }

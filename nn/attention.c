@@ -79,7 +79,6 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   rows.cu_seqlens = p->cu_seqlens_q;
   if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
   rows.layer = t->layer;
-  rows.isa = p->isa;
   return fovea_append(&rows, call->attention.rotary, execution, error);
 }
 
@@ -231,10 +230,9 @@ static fovea_status run_in_memory(fovea_nn_attention_call *call, const fovea_pla
   void *allocated;
   scratch_layout layout = lay_out(call, plan, fovea_nn_workers(&call->execution));
   layout.all.before = before;
-  fovea_status status =
-      fovea_nn_obtain(&layout.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  fovea_status status = fovea_nn_obtain(&layout.all, &call->execution, &memory, &allocated, error);
   if (!status) status = run(call, plan, memory, &layout, only_checked, error);
-  fovea_release(&call->problem.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -280,13 +278,16 @@ fovea_status fovea_nn_measure_attention(const fovea_nn_attention *attention, con
   return status;
 }
 
-size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention, const fovea_problem *problem,
-                                       int workers) {
-  fovea_nn_plan_memory plans = {.scratch = NULL};
-  fovea_nn_plan plan = {.memory = &plans};
+fovea_status fovea_nn_attention_scratch_size(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                             const fovea_execution *execution, size_t *size, fovea_error *error) {
+  fovea_execution measured;
   fovea_nn_scratch all;
-  if (workers <= 0) workers = fovea_default_threads();
-  const fovea_status status = fovea_nn_measure_attention(attention, problem, 0, workers, &plan, &all, NULL);
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (status) return status;
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&measured);
+  fovea_nn_plan plan = {.memory = &plans};
+  status = fovea_nn_measure_attention(attention, problem, 0, fovea_nn_workers(&measured), &plan, &all, error);
+  if (!status) *size = fovea_nn_scratch_size(&plans, &all);
   fovea_nn_release_plan(&plan);
-  return status ? 0 : fovea_nn_scratch_size(&plans, &all);
+  return status;
 }

@@ -51,7 +51,7 @@ fovea_status fovea_nn_average_scores(const fovea_nn_attention_call *call, const 
   const int32_t *packed = p->cu_seqlens_q;
   average_job data = {.call = call, .first = packed ? packed[0] : 0, .rows = p->q_len};
   if (packed) data.rows = (int64_t)packed[p->batch] - packed[0];
-  const fovea_status status = fovea_nn_dispatch(p->isa, &data.kernels, error);
+  const fovea_status status = fovea_nn_dispatch(execution->isa, &data.kernels, error);
   if (status || data.rows == 0) return status;
   const fovea_nn_row_job job = {.rows = packed ? data.rows : p->batch * data.rows,
                                 .dim = call->score_keys > 0 ? call->score_keys : 1,

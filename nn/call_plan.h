@@ -6,7 +6,8 @@
 
 /* Where the plans of a call lie: at the begin of the caller's scratch, one after the other. */
 typedef struct fovea_nn_plan_memory {
-  char *scratch; /* NULL: plans are allocated */
+  const fovea_execution *execution; /* that plans are made for; NULL: defaults */
+  char *scratch;                    /* NULL: plans are allocated */
   size_t size;
   fovea_nn_scratch used; /* what the plans take of scratch, or would take */
 } fovea_nn_plan_memory;

@@ -80,8 +80,6 @@ static fovea_status read_arguments(const fovea_nn_additive *additive, const fove
   fovea_status status = fovea_nn_read_struct("additive", additive, &call->additive, sizeof call->additive, error);
   if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
   if (status) return status;
-  status = fovea_nn_check_allocator(&additive->allocator, error);
-  if (status) return status;
   const fovea_bounded dim = {"dim", additive->dim, 1, FOVEA_DIM_LIMIT};
   status = fovea_validate_bounds(NULL, &dim, 1, FOVEA_ERROR_SIZE, error);
   if (!status) status = read_layer("query", &call->additive.query, additive->dim, &call->query, error);
@@ -294,5 +292,5 @@ fovea_status fovea_nn_check_additive(const fovea_nn_additive *additive, const fo
   if (!status) status = check_mask(&call->tensors, error);
   if (!status) status = check_edges(&call->tensors, error);
   if (!status) status = check_tensors(call, error);
-  return status ? status : fovea_nn_dispatch(call->additive.isa, &call->kernels, error);
+  return status ? status : fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }

@@ -29,8 +29,6 @@ fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows
   fovea_problem p;
   fovea_problem_init(&p, 1, problem->heads, problem->kv_heads, rows, keys, problem->qk_dim, problem->v_dim);
   fovea_nn_copy_fields(problem, known_features() & ~FOVEA_HAS(SIZES), &p);
-  p.isa = problem->isa;
-  p.allocator = problem->allocator;
   return p;
 }
 
@@ -175,8 +173,8 @@ static fovea_status check_rotary(const fovea_problem *p, const fovea_rotary *rot
 }
 
 /* The memory in which a stream asks how much scratch a plan needs. */
-static fovea_nn_plan_memory plan_memory_of(const fovea_nn_stream *stream) {
-  return (fovea_nn_plan_memory){.scratch = stream->plan, .size = stream->plan_size};
+static fovea_nn_plan_memory plan_memory_of(const fovea_nn_stream *stream, const fovea_execution *execution) {
+  return (fovea_nn_plan_memory){.execution = execution, .scratch = stream->plan, .size = stream->plan_size};
 }
 
 /* Checks a layer as its run does, for no rows. */
@@ -185,7 +183,7 @@ static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_er
   const fovea_problem problem = fovea_nn_stream_problem(&stream->problem, 0, 0);
   fovea_nn_attention_tensors tensors;
   fovea_nn_attention_call attention;
-  fovea_nn_plan_memory memory = plan_memory_of(stream);
+  fovea_nn_plan_memory memory = plan_memory_of(stream, NULL);
   fovea_nn_plans plans = fovea_nn_plans_in(&memory);
   fovea_nn_scratch all;
   fovea_status status = check_block(layer, b, error);
@@ -264,12 +262,13 @@ static fovea_status place_layers(fovea_nn_stream *stream, float *rows, fovea_err
 }
 
 /* A plan of the most rows checks the rules; its scratch is enough for all smaller lengths. */
-fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea_nn_stream_scratch *layout,
-                                     fovea_error *error) {
+fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, const fovea_execution *execution,
+                                     fovea_nn_stream_scratch *layout, fovea_error *error) {
   const int64_t chunk = stream->streaming.chunk, zero = 0;
+  const int workers = fovea_nn_workers(execution);
   fovea_problem problem = fovea_nn_stream_problem(&stream->problem, chunk, capacity_of(stream));
   fovea_nn_attention_tensors tensors;
-  fovea_nn_plan_memory memory = plan_memory_of(stream);
+  fovea_nn_plan_memory memory = plan_memory_of(stream, execution);
   fovea_nn_plans plans = fovea_nn_plans_in(&memory);
   *layout = (fovea_nn_stream_scratch){.normed = 0};
   problem.segmented = 1;
@@ -310,7 +309,10 @@ fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void
   made.rings.k = bytes + layout.k;
   made.rings.v = bytes + layout.v;
   status = place_layers(&made, (float *)(void *)(bytes + layout.rows), error);
-  if (!status) status = fovea_nn_stream_lay_out(&made, 1, &scratch, error);
+  fovea_execution alone;
+  fovea_execution_init(&alone);
+  alone.threads = 1;
+  if (!status) status = fovea_nn_stream_lay_out(&made, &alone, &scratch, error);
   if (status) return status;
   memcpy(memory, &made, sizeof made);
   *stream = memory;

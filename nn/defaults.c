@@ -83,12 +83,6 @@ fovea_status fovea_nn_read_struct(const char *name, const void *given, void *cop
   return status;
 }
 
-fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_error *error) {
-  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
-                    allocator->allocate ? "release" : "allocate");
-}
-
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error) {
   const fovea_status status = fovea_nn_read_struct("linear", given, linear, sizeof *linear, error);
   if (status) return status;

@@ -16,9 +16,6 @@ static inline void fovea_nn_write_defaults(void *to, size_t struct_size, const v
  */
 fovea_status fovea_nn_read_struct(const char *name, const void *given, void *copy, size_t size, fovea_error *error);
 
-/* Checks that an allocator has both functions or none. */
-fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_error *error);
-
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error);
 /* Rows of a layer that was read. */
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, const fovea_nn_linear *linear,

@@ -128,7 +128,7 @@ fovea_status fovea_nn_dropout(const fovea_nn_dropout_rows *given, const fovea_ex
   status = check_rows(&rows, error);
   if (!status) set_chance(&job, rows.p);
   fovea_float_end(caller);
-  if (!status) status = fovea_nn_dispatch(rows.isa, &job.kernels, error);
+  if (!status) status = fovea_nn_dispatch(execution.isa, &job.kernels, error);
   if (status || rows.rows == 0) return status;
   const double elements = (double)rows.rows * (double)rows.dim * elements_of_number;
   fovea_nn_run_tasks(drop_rows, &job, fovea_row_tasks(rows.rows), elements * FOVEA_NN_WORK_TO_MOVE, INT_MAX,

@@ -179,7 +179,7 @@ fovea_status fovea_nn_embed(const fovea_nn_embedding *given, const fovea_nn_embe
   fovea_float_end(caller);
   if (!status) status = refuse_unused(&embedding, &rows, error);
   if (!status) status = check_ids(&embedding, &rows, error);
-  if (!status) status = fovea_nn_dispatch(embedding.isa, &kernels, error);
+  if (!status) status = fovea_nn_dispatch(execution.isa, &kernels, error);
   if (status || rows.rows == 0) return status;
   const embed_job job = {&embedding, &rows, kernels};
   const double elements = (double)rows.rows * (double)embedding.dim;

@@ -114,9 +114,9 @@ static fovea_status run_in_memory(fovea_nn_encoder_call *call, fovea_nn_plans *p
   if (!status) status = fovea_nn_check_encoder_output(call, error);
   if (status) return status;
   if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
-  status = fovea_nn_obtain(&call->all, e, &call->problem.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
   if (!status) status = run(call, memory, plans, error);
-  fovea_release(&call->problem.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -145,17 +145,20 @@ fovea_status fovea_nn_measure_stack(const fovea_nn_encoder *encoder, const fovea
   fovea_nn_encoder_call call = {.y_dim = y_dim};
   fovea_status status = fovea_nn_read_encoder_call(encoder, rows, execution, &call, error);
   if (!status) status = fovea_nn_measure_encoder(&call, workers, plans, error);
-  if (!status) *shape = (fovea_nn_encoder_shape){call.row_count, call.dim, call.problem.allocator, call.all};
+  if (!status) *shape = (fovea_nn_encoder_shape){call.row_count, call.dim, call.all};
   return status;
 }
 
-size_t fovea_nn_encoder_scratch_size(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
-                                     int workers) {
-  fovea_nn_plan_memory memory = {.scratch = NULL};
-  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+fovea_status fovea_nn_encoder_scratch_size(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
+                                           const fovea_execution *execution, size_t *size, fovea_error *error) {
+  fovea_execution measured;
   fovea_nn_encoder_shape shape;
-  if (workers <= 0) workers = fovea_default_threads();
-  const fovea_status status = fovea_nn_measure_stack(encoder, rows, 0, workers, NULL, &plans, &shape, NULL);
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (status) return status;
+  fovea_nn_plan_memory memory = fovea_nn_plan_memory_of(&measured);
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+  status = fovea_nn_measure_stack(encoder, rows, 0, fovea_nn_workers(&measured), &measured, &plans, &shape, error);
+  if (!status) *size = fovea_nn_scratch_size(&memory, &shape.all);
   fovea_nn_release_plans(&plans);
-  return status ? 0 : fovea_nn_scratch_size(&memory, &shape.all);
+  return status;
 }

@@ -7,7 +7,6 @@
 /* The rows of a call that was checked, and its scratch. */
 typedef struct fovea_nn_encoder_shape {
   int64_t rows, dim;
-  fovea_allocator allocator;
   fovea_nn_scratch all;
 } fovea_nn_encoder_shape;
 

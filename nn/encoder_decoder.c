@@ -175,9 +175,9 @@ static fovea_status run_in_memory(coding_call *call, fovea_error *error) {
   fovea_status status = measure(call, fovea_nn_workers(e), error);
   if (status) return status;
   call->all.before = fovea_nn_plans_end(&call->plan_memory);
-  status = fovea_nn_obtain(&call->all, e, &call->shape.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
   if (!status) status = run(call, memory, error);
-  fovea_release(&call->shape.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -197,13 +197,18 @@ fovea_status fovea_nn_encoder_decoder_run(const fovea_nn_encoder_decoder *model,
   return status;
 }
 
-size_t fovea_nn_encoder_decoder_scratch_size(const fovea_nn_encoder_decoder *model,
-                                             const fovea_nn_encoder_rows *source,
-                                             const fovea_nn_encoder_rows *target, int workers) {
+fovea_status fovea_nn_encoder_decoder_scratch_size(const fovea_nn_encoder_decoder *model,
+                                                   const fovea_nn_encoder_rows *source,
+                                                   const fovea_nn_encoder_rows *target,
+                                                   const fovea_execution *execution, size_t *size,
+                                                   fovea_error *error) {
   coding_call call = {.with_source = 0};
-  if (workers <= 0) workers = fovea_default_threads();
-  if (read_call(model, source, target, NULL, &call, NULL) != FOVEA_OK) return 0;
-  const fovea_status status = measure(&call, workers, NULL);
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = read_call(model, source, target, &measured, &call, error);
+  if (status) return status;
+  status = measure(&call, fovea_nn_workers(&measured), error);
+  if (!status) *size = fovea_nn_scratch_size(&call.plan_memory, &call.all);
   release_plans(&call);
-  return status ? 0 : fovea_nn_scratch_size(&call.plan_memory, &call.all);
+  return status;
 }

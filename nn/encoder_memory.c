@@ -92,7 +92,6 @@ static void place_heads(memory_call *call) {
   const int64_t rows = call->heads.k.rows;
   fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->qk_dim));
   call->v_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->v_dim));
-  if (rows == 0) fovea_nn_reserve(&call->all, 1); /* a size of 0 says that the call is refused */
 }
 
 static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea_nn_attending *cross,
@@ -192,7 +191,6 @@ static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, 
   rows.row_counts = p->cu_seqlens_kv ? NULL : p->kv_lens;
   rows.rotary_positions = attention.rotary ? call->tensors.memory_positions : NULL; /* some layer has one */
   rows.layer = call->tensors.layer + i;
-  rows.isa = p->isa;
   return fovea_append(&rows, attention.rotary, &execution, error);
 }
 
@@ -206,17 +204,21 @@ fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *mo
   if (status || call.heads.k.rows == 0) return status;
   status = check_memory(&call, error);
   if (status) return status;
-  status = fovea_nn_obtain(&call.all, &call.execution, &call.problem.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&call.all, &call.execution, &memory, &allocated, error);
   if (status) return status;
   float *k = (float *)(void *)memory, *v = (float *)(void *)(memory + call.v_begin);
   for (int64_t i = 0; i < call.decoder.count && !status; i++) status = prepare_layer(&call, i, k, v, error);
-  fovea_release(&call.problem.allocator, allocated);
+  fovea_release(&call.execution.allocator, allocated);
   return status;
 }
 
-size_t fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
-                                             const fovea_nn_attending *cross) {
+fovea_status fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
+                                                   const fovea_nn_attending *cross, size_t *size,
+                                                   fovea_error *error) {
   memory_call call = {.v_begin = 0};
-  if (read_call(model, cross, NULL, &call, NULL) != FOVEA_OK) return 0;
-  return call.all.saturated ? SIZE_MAX : call.all.size;
+  if (!size) return fovea_fail(error, FOVEA_ERROR_NULL, "size is NULL");
+  *size = 0;
+  const fovea_status status = read_call(model, cross, NULL, &call, error);
+  if (!status) *size = fovea_nn_size_of(&call.all);
+  return status;
 }

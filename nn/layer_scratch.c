@@ -1,5 +1,6 @@
 #include "layer_scratch.h"
 
+#include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
@@ -24,9 +25,8 @@ size_t fovea_nn_reserve(fovea_nn_scratch *scratch, uint64_t bytes) {
   return begin;
 }
 
-fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution,
-                             const fovea_allocator *allocator, char **memory, void **allocated,
-                             fovea_error *error) {
+fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution, char **memory,
+                             void **allocated, fovea_error *error) {
   const size_t size = fovea_nn_size_of(scratch);
   *memory = NULL;
   *allocated = NULL;
@@ -36,11 +36,20 @@ fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execut
     if (!status) *memory = (char *)execution->scratch + scratch->before;
     return status;
   }
-  if (!scratch->saturated) *allocated = fovea_allocate(allocator, size);
+  if (!scratch->saturated) *allocated = fovea_allocate(&execution->allocator, size);
   *memory = *allocated;
   return *memory ? FOVEA_OK
                  : fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of scratch, aligned to %jd",
                               (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
+}
+
+fovea_status fovea_nn_begin_measure(const fovea_execution *given, fovea_execution *execution, size_t *size,
+                                    fovea_error *error) {
+  if (!size) return fovea_fail(error, FOVEA_ERROR_NULL, "size is NULL");
+  *size = 0;
+  const fovea_status status = fovea_read_execution(given, execution, error);
+  if (!status) *execution = fovea_nn_without_scratch(execution);
+  return status;
 }
 
 int fovea_nn_workers(const fovea_execution *execution) {
@@ -53,4 +62,12 @@ fovea_execution fovea_nn_without_scratch(const fovea_execution *execution) {
   rows.scratch = NULL;
   rows.scratch_size = 0;
   return rows;
+}
+
+fovea_execution fovea_nn_alone(const fovea_execution *execution) {
+  fovea_execution alone = fovea_nn_without_scratch(execution);
+  alone.threads = 1;
+  alone.parallel_for = NULL;
+  alone.parallel_context = NULL;
+  return alone;
 }

@@ -26,13 +26,20 @@ size_t fovea_nn_reserve(fovea_nn_scratch *scratch, uint64_t bytes);
 
 /* Returns the caller's scratch, or else allocates it, and sets *allocated to what is to be released. On failure
  * *memory is NULL. */
-fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution,
-                             const fovea_allocator *allocator, char **memory, void **allocated, fovea_error *error);
+fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution, char **memory,
+                             void **allocated, fovea_error *error);
+
+/* The execution of a call whose scratch is measured: the caller's without scratch. Sets *size to 0. */
+fovea_status fovea_nn_begin_measure(const fovea_execution *given, fovea_execution *execution, size_t *size,
+                                    fovea_error *error);
 
 /* The workers that a run may have, whatever its work. */
 int fovea_nn_workers(const fovea_execution *execution);
 
-/* The same threads without the scratch, for row-wise calls. */
+/* The same execution without the scratch, for row-wise calls. */
 fovea_execution fovea_nn_without_scratch(const fovea_execution *execution);
+
+/* The same kernels on the calling thread alone, without the scratch. */
+fovea_execution fovea_nn_alone(const fovea_execution *execution);
 
 #endif

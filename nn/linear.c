@@ -148,20 +148,18 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
 
 fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error) {
   fovea_nn_linear linear;
-  const fovea_nn_kernels *kernels;
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
-  fovea_status status = fovea_nn_read_linear(given, &linear, error);
-  if (!status) status = fovea_nn_check_linear(&linear, error);
-  return status ? status : fovea_nn_dispatch(linear.isa, &kernels, error);
+  const fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  return status ? status : fovea_nn_check_linear(&linear, error);
 }
 
 /* Products of pairs need bf16 on both sides, and pairs of dims that lie together, as in panels. */
-static fovea_status choose_pairs(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+static fovea_status choose_pairs(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows, const char *isa,
                                  const fovea_nn_pair_kernels **pairs, fovea_error *error) {
   *pairs = NULL;
   if (linear->weight_type != FOVEA_BF16 || rows->x_type != FOVEA_BF16) return FOVEA_OK;
   if (linear->layout != FOVEA_NN_WEIGHTS_IN_PANELS) return FOVEA_OK;
-  return fovea_nn_dispatch_pairs(linear->isa, pairs, error);
+  return fovea_nn_dispatch_pairs(isa, pairs, error);
 }
 
 fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_linear_rows *given_rows,
@@ -176,8 +174,8 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_nn_check_linear(&linear, error);
   if (!status) status = fovea_nn_check_linear_rows(&linear, &rows, error);
-  if (!status) status = fovea_nn_dispatch(linear.isa, &kernels, error);
-  if (!status) status = choose_pairs(&linear, &rows, &pairs, error);
+  if (!status) status = fovea_nn_dispatch(execution.isa, &kernels, error);
+  if (!status) status = choose_pairs(&linear, &rows, execution.isa, &pairs, error);
   if (status) return status;
   if (rows.rows == 0) return FOVEA_OK;
   const double work = (double)rows.rows * (double)linear.in * (double)linear.out;

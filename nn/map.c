@@ -27,7 +27,7 @@ static fovea_status prepare(const fovea_nn_map *given, fovea_nn_map *map, const 
   fovea_status status = fovea_nn_read_map(given, map, error);
   if (!status) status = fovea_read_row_execution(given_execution, execution, error);
   if (!status) status = check_map(map, error);
-  return status ? status : fovea_nn_dispatch(map->isa, kernels, error);
+  return status ? status : fovea_nn_dispatch(execution->isa, kernels, error);
 }
 
 static void activate(const void *data, int64_t first, int64_t count) {

@@ -46,14 +46,13 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
 
 fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *given, fovea_error *error) {
   fovea_nn_norm norm;
-  const fovea_nn_kernels *kernels;
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
   const fovea_status status = fovea_nn_read_norm(given, &norm, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   const fovea_status checked = check_norm(&norm, error);
   fovea_float_end(caller);
-  return checked ? checked : fovea_nn_dispatch(norm.isa, &kernels, error);
+  return checked;
 }
 
 /* A tensor that is not there must not have settings. */
@@ -134,7 +133,7 @@ fovea_status fovea_nn_norm_run(const fovea_nn_norm *given, const fovea_nn_norm_r
   if (!status) data.eps = rounded_eps(norm.eps);
   fovea_float_end(caller);
   if (!status) status = check_rows(&norm, &rows, error);
-  if (!status) status = fovea_nn_dispatch(norm.isa, &data.kernels, error);
+  if (!status) status = fovea_nn_dispatch(execution.isa, &data.kernels, error);
   if (status) return status;
   const fovea_nn_row_job job = {rows.rows, norm.dim, 6, &data, run_norm};
   fovea_nn_run_rows(&job, &execution);

@@ -60,8 +60,6 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
 static fovea_status read_cell(const fovea_nn_cell *given, int gates, cell_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_struct("cell", given, &call->cell, sizeof call->cell, error);
   if (status) return status;
-  status = fovea_nn_check_allocator(&given->allocator, error);
-  if (status) return status;
   if (!given->hidden) return fovea_fail(error, FOVEA_ERROR_NULL, "hidden is NULL");
   status = read_layer("hidden", &call->cell.hidden, &call->hidden, gates, 0, error);
   if (status || !given->input) return status;
@@ -130,7 +128,7 @@ static fovea_status prepare(const fovea_nn_cell *cell, const fovea_nn_cell_rows 
   status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_cell_state(call, error);
   if (!status) status = check_rows(call, error);
-  return status ? status : fovea_nn_dispatch(call->cell.isa, &call->kernels, error);
+  return status ? status : fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }
 
 /* Where the products lie. Those of x are not in scratch if x is projected already. */
@@ -206,9 +204,9 @@ static fovea_status step(const fovea_nn_cell *cell, const fovea_nn_cell_rows *ro
   fovea_status status = prepare(cell, rows, gates, execution, &call, error);
   if (status || call.rows.rows == 0) return status;
   const products p = place(call.cell.input, call.cell.hidden, call.rows.rows);
-  status = fovea_nn_obtain(&p.all, &call.execution, &call.cell.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&p.all, &call.execution, &memory, &allocated, error);
   if (!status) status = run(&call, &p, memory, error);
-  fovea_release(&call.cell.allocator, allocated);
+  fovea_release(&call.execution.allocator, allocated);
   return status;
 }
 
@@ -222,11 +220,17 @@ fovea_status fovea_nn_lstm(const fovea_nn_cell *cell, const fovea_nn_cell_rows *
   return step(cell, rows, GATES_LSTM, execution, error);
 }
 
-size_t fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows) {
+fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows, size_t *size, fovea_error *error) {
+  const fovea_bounded count = {"rows", rows, 0, FOVEA_LENGTH_LIMIT};
   cell_call call = {.gates = 0};
-  if (rows < 1 || !cell) return 0;
-  if (read_cell(cell, GATES_GRU, &call, NULL) != FOVEA_OK && read_cell(cell, GATES_LSTM, &call, NULL) != FOVEA_OK)
-    return 0;
+  if (!size) return fovea_fail(error, FOVEA_ERROR_NULL, "size is NULL");
+  *size = 0;
+  fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  if (!status && read_cell(cell, GATES_GRU, &call, NULL) != FOVEA_OK) {
+    status = read_cell(cell, GATES_LSTM, &call, error);
+  }
+  if (status) return status;
   const products p = place(call.cell.input, call.cell.hidden, rows);
-  return p.all.saturated ? SIZE_MAX : p.all.size;
+  *size = fovea_nn_size_of(&p.all);
+  return FOVEA_OK;
 }

@@ -189,7 +189,7 @@ fovea_status fovea_nn_sinusoids(const fovea_nn_sinusoid_rows *given, const fovea
   fovea_float_state caller = fovea_float_begin();
   status = check_rows(&rows, error);
   fovea_float_end(caller);
-  if (!status) status = fovea_nn_dispatch(rows.isa, &kernels, error);
+  if (!status) status = fovea_nn_dispatch(execution.isa, &kernels, error);
   if (status || rows.rows == 0) return status;
   sinusoid_job job = make_job(&rows, kernels);
   for (;;) {

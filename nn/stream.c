@@ -56,7 +56,6 @@ static fovea_status append(const fovea_nn_stream_call *call, int64_t index, int6
   rows.k_strides = fovea_strides_rows_before_heads(count, p->kv_heads, p->qk_dim);
   rows.v_strides = fovea_strides_rows_before_heads(count, p->kv_heads, p->v_dim);
   rows.first_position = layer->length;
-  rows.isa = p->isa;
   return fovea_append(&rows, layer->attention.rotary, &execution, error);
 }
 
@@ -194,7 +193,7 @@ static fovea_status check_call(fovea_nn_stream_call *call, const fovea_execution
     return fovea_fail(error, FOVEA_ERROR_STATE, "an earlier call failed while it computed: reset the stream");
   }
   fovea_status status = fovea_read_execution(execution, &call->execution, error);
-  if (!status) status = fovea_nn_stream_lay_out(s, fovea_nn_workers(e), &call->layout, error);
+  if (!status) status = fovea_nn_stream_lay_out(s, e, &call->layout, error);
   if (status || !e->scratch) return status;
   const size_t needed = call->layout.all.saturated ? SIZE_MAX : call->layout.all.size;
   return fovea_validate_scratch(e->scratch, e->scratch_size, needed, error);
@@ -268,11 +267,10 @@ static fovea_status run(fovea_nn_stream_call *call, int64_t *written, const fove
     if (call->ends) fovea_nn_stream_reset(call->stream);
     return FOVEA_OK;
   }
-  const fovea_allocator *allocator = &call->stream->problem.allocator;
-  status = fovea_nn_obtain(&call->layout.all, &call->execution, allocator, &call->scratch, &allocated, error);
+  status = fovea_nn_obtain(&call->layout.all, &call->execution, &call->scratch, &allocated, error);
   if (status) return status;
   status = fovea_nn_stream_compute(call, error);
-  fovea_release(allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   *written = call->written;
   return status;
 }
@@ -307,10 +305,14 @@ int64_t fovea_nn_stream_rows(const fovea_nn_stream *stream, int64_t rows) {
   return fovea_nn_stream_y_rows(stream, rows, 0);
 }
 
-size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int workers) {
+fovea_status fovea_nn_stream_scratch_size(fovea_nn_stream *stream, const fovea_execution *execution, size_t *size,
+                                          fovea_error *error) {
+  fovea_execution measured;
   fovea_nn_stream_scratch layout;
-  if (!stream) return 0;
-  if (workers <= 0) workers = fovea_default_threads();
-  if (fovea_nn_stream_lay_out(stream, workers, &layout, NULL) != FOVEA_OK) return 0;
-  return layout.all.saturated ? SIZE_MAX : layout.all.size;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (status) return status;
+  if (!stream) return fovea_fail(error, FOVEA_ERROR_NULL, "stream is NULL");
+  status = fovea_nn_stream_lay_out(stream, &measured, &layout, error);
+  if (!status) *size = fovea_nn_size_of(&layout.all);
+  return status;
 }

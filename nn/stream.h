@@ -84,7 +84,7 @@ fovea_status fovea_nn_stream_check(fovea_nn_stream_call *call, const fovea_execu
 /* Computes a call that was checked, with its scratch. A stream whose call fails must be reset. */
 fovea_status fovea_nn_stream_compute(fovea_nn_stream_call *call, fovea_error *error);
 
-fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea_nn_stream_scratch *layout,
-                                     fovea_error *error);
+fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, const fovea_execution *execution,
+                                     fovea_nn_stream_scratch *layout, fovea_error *error);
 
 #endif

@@ -92,10 +92,9 @@ static fovea_status name_stream(int64_t i, fovea_status status, const fovea_erro
 }
 
 /* Checks each stream by itself, as one of a worker alone, and finds the scratch of a worker. */
-static fovea_status check_each(const streams_call *s, size_t *slice, fovea_error *error) {
-  fovea_execution alone;
-  fovea_execution_init(&alone);
-  alone.threads = 1;
+static fovea_status check_each(const streams_call *s, const fovea_execution *execution, size_t *slice,
+                               fovea_error *error) {
+  const fovea_execution alone = fovea_nn_alone(execution);
   *slice = 0;
   for (int64_t i = 0; i < s->count; i++) {
     fovea_nn_stream_call call = given(s, i);
@@ -138,10 +137,9 @@ static fovea_status check_together(const streams_call *s, const streams_layout *
 }
 
 /* Sets the calls, which have been checked. */
-static fovea_status prepare(const streams_call *s, fovea_nn_stream_call *calls, fovea_error *error) {
-  fovea_execution alone;
-  fovea_execution_init(&alone);
-  alone.threads = 1;
+static fovea_status prepare(const streams_call *s, fovea_nn_stream_call *calls, const fovea_execution *execution,
+                            fovea_error *error) {
+  const fovea_execution alone = fovea_nn_alone(execution);
   fovea_status status = FOVEA_OK;
   for (int64_t i = 0; i < s->count && !status; i++) {
     calls[i] = call_of(s, i);
@@ -160,9 +158,7 @@ static void run_stream(const void *data, int64_t task, int worker) {
 static fovea_status compute(const streams_call *s, const streams_layout *l, char *memory, int64_t *written,
                             const fovea_execution *execution, fovea_error *error) {
   const streams_job data = {(fovea_nn_stream_call *)(void *)(memory + l->calls), memory + l->workers, l->slice};
-  fovea_execution shared = *execution;
-  shared.scratch = NULL;
-  shared.scratch_size = 0;
+  const fovea_execution shared = fovea_nn_without_scratch(execution);
   const double work = 1e12; /* layers of a model are worth a worker */
   fovea_nn_run_tasks(run_stream, &data, s->count, work, INT_MAX, &shared);
   fovea_status status = FOVEA_OK;
@@ -185,30 +181,38 @@ fovea_status fovea_nn_streams_push(fovea_nn_stream *const *streams, int64_t coun
   fovea_status status = check_arrays(&s, written, error);
   for (int64_t i = 0; i < count && !status; i++) written[i] = 0;
   if (!status) status = fovea_read_execution(execution, &shared, error);
-  if (!status) status = check_each(&s, &slice, error);
+  if (!status) status = check_each(&s, &shared, &slice, error);
   if (status || count == 0) return status;
   const streams_layout l = lay_out(count, slice, fovea_nn_workers(&shared));
-  const fovea_allocator *allocator = &streams[0]->problem.allocator;
   const size_t needed = l.all.saturated ? SIZE_MAX : l.all.size;
   if (shared.scratch) status = fovea_validate_scratch(shared.scratch, shared.scratch_size, needed, error);
   if (!status) status = check_together(&s, &l, &shared, error);
-  if (!status) status = fovea_nn_obtain(&l.all, &shared, allocator, &memory, &allocated, error);
+  if (!status) status = fovea_nn_obtain(&l.all, &shared, &memory, &allocated, error);
   if (status) return status;
-  status = prepare(&s, (fovea_nn_stream_call *)(void *)(memory + l.calls), error);
+  status = prepare(&s, (fovea_nn_stream_call *)(void *)(memory + l.calls), &shared, error);
   if (!status) status = compute(&s, &l, memory, written, &shared, error);
-  fovea_release(allocator, allocated);
+  fovea_release(&shared.allocator, allocated);
   return status;
 }
 
-size_t fovea_nn_streams_scratch_size(fovea_nn_stream *const *streams, int64_t count, int workers) {
+fovea_status fovea_nn_streams_scratch_size(fovea_nn_stream *const *streams, int64_t count,
+                                           const fovea_execution *execution, size_t *size, fovea_error *error) {
+  const fovea_bounded bounds = {"count", count, 0, FOVEA_LENGTH_LIMIT};
+  fovea_execution measured;
   size_t slice = 0;
-  if (!streams || count < 1) return 0;
-  if (workers <= 0) workers = fovea_default_threads();
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_validate_bounds(NULL, &bounds, 1, FOVEA_ERROR_SIZE, error);
+  if (status || count == 0) return status;
+  if (!streams) return fovea_fail(error, FOVEA_ERROR_NULL, "streams is NULL");
+  const fovea_execution alone = fovea_nn_alone(&measured);
   for (int64_t i = 0; i < count; i++) {
-    const size_t bytes = fovea_nn_stream_scratch_size(streams[i], 1);
-    if (bytes == 0) return 0;
+    fovea_error why = {.status = FOVEA_OK};
+    size_t bytes;
+    status = fovea_nn_stream_scratch_size(streams[i], &alone, &bytes, &why);
+    if (status) return name_stream(i, status, &why, error);
     if (bytes > slice) slice = bytes;
   }
-  const streams_layout l = lay_out(count, slice, workers);
-  return l.all.saturated ? SIZE_MAX : l.all.size;
+  const streams_layout l = lay_out(count, slice, fovea_nn_workers(&measured));
+  *size = fovea_nn_size_of(&l.all);
+  return FOVEA_OK;
 }

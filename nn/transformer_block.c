@@ -200,9 +200,9 @@ static fovea_status run_in_memory(block_call *call, const float *x, float *y, fo
   if (!status && part == FOVEA_NN_BLOCK_WHOLE) status = check_steps(call, x, y, error);
   if (status) return status;
   if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
-  status = fovea_nn_obtain(&call->all, e, &call->problem.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
   if (!status) status = run(call, memory, x, y, part, error);
-  fovea_release(&call->problem.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -238,13 +238,17 @@ fovea_status fovea_nn_measure_block(const fovea_nn_block *block, const fovea_nn_
   return status;
 }
 
-size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
-                                   const fovea_nn_attending *cross, int workers) {
-  fovea_nn_plan_memory memory = {.scratch = NULL};
-  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+fovea_status fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                         const fovea_nn_attending *cross, const fovea_execution *execution,
+                                         size_t *size, fovea_error *error) {
+  fovea_execution measured;
   fovea_nn_scratch all;
-  if (workers <= 0) workers = fovea_default_threads();
-  const fovea_status status = fovea_nn_measure_block(block, self, cross, workers, &plans, &all, NULL);
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (status) return status;
+  fovea_nn_plan_memory memory = fovea_nn_plan_memory_of(&measured);
+  fovea_nn_plans plans = fovea_nn_plans_in(&memory);
+  status = fovea_nn_measure_block(block, self, cross, fovea_nn_workers(&measured), &plans, &all, error);
+  if (!status) *size = fovea_nn_scratch_size(&memory, &all);
   fovea_nn_release_plans(&plans);
-  return status ? 0 : fovea_nn_scratch_size(&memory, &all);
+  return status;
 }

@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE
 #include "src/base/memory.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/guarded.h"
 #include "support/trial.h"
@@ -80,7 +81,6 @@ static int set_up(void **state) {
   problem.mask_type = FOVEA_MASK_BOOL;
   expected = trial_create(&problem, 1);
   trial_run(&expected, NULL, NULL);
-  problem.allocator = from_bank;
   trial = trial_create(&problem, 1);
   return 0;
 }
@@ -92,10 +92,11 @@ static int tear_down(void **state) {
   return 0;
 }
 
-static fovea_execution with_threads(int threads, struct executor *executor) {
+static fovea_execution from_bank_with(int threads, struct executor *executor) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = threads;
+  execution.allocator = from_bank;
   if (executor != NULL) {
     execution.parallel_for = threads_for;
     execution.parallel_context = executor;
@@ -107,7 +108,7 @@ static fovea_execution with_threads(int threads, struct executor *executor) {
 static void test_one_call(void **state) {
   (void)state;
   const fovea_tensors tensors = trial_tensors(&trial);
-  const fovea_execution execution = with_threads(1, NULL);
+  const fovea_execution execution = from_bank_with(1, NULL);
   trial_clear(&trial);
   open_bank(BLOCKS);
   const fovea_status status = fovea_attend(&trial.problem, &tensors, &execution, NULL);
@@ -120,19 +121,21 @@ static void test_one_call(void **state) {
   assert_same_outputs(&trial, &expected);
 }
 
-/* The plan keeps the allocator after the problem is gone. Its runs request exactly their scratch. */
+/* The plan keeps the allocator after the execution is gone. Its runs request exactly their scratch. */
 static void test_plan(void **state) {
   (void)state;
   fovea_problem problem = trial.problem;
+  fovea_execution planning = from_bank_with(1, NULL);
   fovea_plan *plan;
   open_bank(BLOCKS);
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, &planning, &plan, NULL), FOVEA_OK);
   memset(&problem, 0xff, sizeof problem);
+  memset(&planning, 0xff, sizeof planning);
   assert_ptr_equal(plan, bank.blocks[0].data);
   const fovea_tensors tensors = trial_tensors(&trial);
   for (int run = 1; run <= 3; run++) {
     struct executor executor = {TASKS_SHUFFLED, 0};
-    const fovea_execution execution = with_threads(run, run > 1 ? &executor : NULL);
+    const fovea_execution execution = from_bank_with(run, run > 1 ? &executor : NULL);
     trial_clear(&trial);
     assert_int_equal(fovea_plan_run(plan, &tensors, &execution, NULL), FOVEA_OK);
     assert_int_equal(bank.requests, 1 + run);
@@ -149,10 +152,10 @@ static void test_plan(void **state) {
 static void test_scratch_of_the_caller(void **state) {
   (void)state;
   fovea_plan *plan;
+  fovea_execution execution = from_bank_with(1, NULL);
   open_bank(1);
-  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&trial.problem, &execution, &plan, NULL), FOVEA_OK);
   struct guarded scratch = guarded_create(fovea_plan_scratch_size(plan, 1), GUARD_AT_START);
-  fovea_execution execution = with_threads(1, NULL);
   execution.scratch = scratch.data;
   execution.scratch_size = scratch.size;
   const fovea_tensors tensors = trial_tensors(&trial);
@@ -168,7 +171,7 @@ static void test_scratch_of_the_caller(void **state) {
 /* If a request fails, the call returns its status, writes nothing and gives back what it has. */
 static void assert_no_memory(int requests) {
   const fovea_tensors tensors = trial_tensors(&trial);
-  const fovea_execution execution = with_threads(1, NULL);
+  const fovea_execution execution = from_bank_with(1, NULL);
   fovea_error error;
   trial_clear(&trial);
   assert_int_equal(fovea_attend(&trial.problem, &tensors, &execution, &error), FOVEA_ERROR_MEMORY);
@@ -188,14 +191,15 @@ static void test_requests_turned_down(void **state) {
     assert_no_memory(allowed);
   }
   fovea_plan *plan = (fovea_plan *)(void *)&trial;
+  const fovea_execution execution = from_bank_with(1, NULL);
   open_bank(0);
-  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_ERROR_MEMORY);
+  assert_int_equal(fovea_plan_create(&trial.problem, &execution, &plan, NULL), FOVEA_ERROR_MEMORY);
   assert_null(plan);
   open_bank(1);
-  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&trial.problem, &execution, &plan, NULL), FOVEA_OK);
   const fovea_tensors tensors = trial_tensors(&trial);
   trial_clear(&trial);
-  assert_int_equal(fovea_plan_run(plan, &tensors, NULL, NULL), FOVEA_ERROR_MEMORY);
+  assert_int_equal(fovea_plan_run(plan, &tensors, &execution, NULL), FOVEA_ERROR_MEMORY);
   assert_true(tensor_is_untouched(&trial.o));
   fovea_plan_destroy(plan);
   assert_int_equal(blocks_held(), 0);

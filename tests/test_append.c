@@ -2,6 +2,7 @@
 #include "contract_rotary.h"
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/execution.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,8 +206,7 @@ static void check_append(const struct store *store, fovea_new_rows *rows, const 
   for (const char *const *isa = usable_isas_for(NULL); *isa != NULL; isa++) {
     fovea_error error;
     restore(store);
-    rows->isa = *isa;
-    if (fovea_append(rows, rotary, NULL, &error) != FOVEA_OK) fail_msg("%s: %s", *isa, error.text);
+    if (fovea_append(rows, rotary, on_isa(*isa), &error) != FOVEA_OK) fail_msg("%s: %s", *isa, error.text);
     assert_as_expected(store, *isa);
   }
 }

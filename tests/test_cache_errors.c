@@ -1,6 +1,7 @@
 /* Appending and copying rows of caches: what is refused. One call would succeed; each case spoils one thing in it,
  * and nothing is written. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/refusals.h"
 
 #include <stdlib.h>
@@ -172,7 +173,7 @@ static void test_append_arguments(void **state) {
   APPEND_REFUSED(rows->sequences = NULL, FOVEA_ERROR_NULL, "sequences");
   APPEND_REFUSED(rows->k = (const char *)k + 1, FOVEA_ERROR_ALIGNMENT, "k is ");
   APPEND_REFUSED(rows->v_strides.row = INT64_MAX / 2, FOVEA_ERROR_STRIDE, "v_strides");
-  APPEND_REFUSED(rows->isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  assert_int_equal(fovea_append(&good.rows, NULL, on_isa("abacus"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
   APPEND_REFUSED(call.rotary.dims = QK_DIM + 2, FOVEA_ERROR_ROTARY, "dims");
   APPEND_REFUSED(call.rotary.cosines = tables[0], FOVEA_ERROR_NULL, "sines");
   APPEND_REFUSED(call.rotary.cosines = tables[0]; call.rotary.sines = tables[1];

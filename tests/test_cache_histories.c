@@ -4,6 +4,7 @@
 #include "contract_rotary.h"
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/modes.h"
 
 #include <math.h>
@@ -162,8 +163,7 @@ static void append(struct world *world) {
   rows.k_strides = rows.v_strides = (fovea_strides){KV_HEADS * ROWS * DIM_LIMIT, ROWS * DIM_LIMIT, DIM_LIMIT};
   rows.first_positions = firsts;
   rows.row_counts = counts;
-  rows.isa = world->isa;
-  assert_ok(fovea_append(&rows, &world->rotary, NULL, &error), &error);
+  assert_ok(fovea_append(&rows, &world->rotary, on_isa(world->isa), &error), &error);
 }
 
 struct seen {
@@ -221,12 +221,11 @@ static void attend(struct world *world) {
   problem.kv_lens = lengths;
   problem.kv_begins = begins;
   problem.q_lens = q_lens;
-  problem.isa = world->isa;
   problem_random_modes(&problem, generator, 4);
   problem_remove_vectors(&problem);
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse[0][0]);
   tensors.sequences = world->sequences;
-  assert_ok(fovea_attend(&problem, &tensors, NULL, &error), &error);
+  assert_ok(fovea_attend(&problem, &tensors, on_isa(world->isa), &error), &error);
   for (int s = 0; s < SEQUENCES; s++)
     for (int64_t head = 0; head < HEADS; head++)
       for (int64_t row = 0; row < q_lens[s]; row++) {

@@ -12,7 +12,7 @@
 static int is_accepted(const fovea_problem *problem) {
   fovea_plan *plan;
   fovea_error error;
-  const fovea_status status = fovea_plan_create(problem, &plan, &error);
+  const fovea_status status = fovea_plan_create(problem, NULL, &plan, &error);
   fovea_plan_destroy(plan);
   if (status == FOVEA_OK) return 1;
   if (status != FOVEA_ERROR_UNUSED && status != FOVEA_ERROR_NORMALISER && status != FOVEA_ERROR_SCALE)

@@ -3,6 +3,7 @@
 #include "src/plan/plan.h"
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/single_task.h"
 
 #include <stdlib.h>
@@ -73,10 +74,9 @@ static int64_t pairs_seen(const struct trial *trial) {
 static void check_counts(const struct trial *trial, const char *isa, const fovea_problem *problem,
                          const fovea_tensors *tensors, int panels) {
   fovea_problem named = *problem;
-  named.isa = isa;
   fovea_plan *plan;
   fovea_error error;
-  if (fovea_plan_create(&named, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_plan_create(&named, on_isa(isa), &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   const fovea_counts of_run = counts_of_run(plan, tensors);
   const int64_t computed = scores_computed(plan, tensors), seen = pairs_seen(trial);
   fovea_counts of_plan;

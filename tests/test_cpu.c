@@ -5,6 +5,7 @@
 #include "src/system/dispatch.h"
 #include "support/again.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/trial.h"
 
 #include <stdio.h>
@@ -214,7 +215,7 @@ static void check_pairs(const fovea_isa_report *report, uint64_t features, const
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
   problem.q_type = problem.k_type = FOVEA_BF16;
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   assert_int_equal(strcmp(fovea_plan_isa(plan), report->name) == 0, fast && !capped);
   fovea_plan_destroy(plan);
   assert_non_null(strstr(report->reason, !fast    ? "slower"
@@ -276,8 +277,8 @@ static void test_visible_part(void **state) {
     fovea_problem problem;
     fovea_plan *plan;
     fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
-    problem.isa = report.name;
-    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), report.usable ? FOVEA_OK : FOVEA_ERROR_ISA_UNUSABLE);
+    assert_int_equal(fovea_plan_create(&problem, on_isa(report.name), &plan, NULL),
+                     report.usable ? FOVEA_OK : FOVEA_ERROR_ISA_UNUSABLE);
     fovea_plan_destroy(plan);
     const struct set *set = set_named(set_of(report.name));
     if (!has_all(features, set->needs)) {

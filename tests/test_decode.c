@@ -15,13 +15,13 @@ static void decode(struct trial *trial, const char *isa, int threads, int64_t fi
   fovea_execution execution;
   fovea_error error;
   const int64_t q_size = (int64_t)type_size(problem.q_type), o_size = (int64_t)type_size(problem.o_type);
-  problem.isa = isa;
   problem.q_len = count;
   problem.kv_len = trial->problem.kv_len - trial->problem.q_len + first + count;
   tensors.q = (const char *)tensors.q + first * problem.q_strides.row * q_size;
   tensors.o = (char *)tensors.o + first * problem.o_strides.row * o_size;
   tensors.lse += first * problem.lse_strides.row;
   fovea_execution_init(&execution);
+  execution.isa = isa;
   execution.threads = threads;
   if (fovea_attend(&problem, &tensors, &execution, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }

@@ -4,6 +4,7 @@
 #include "src/system/dispatch.h"
 #include "support/again.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/trial.h"
 
 #include <limits.h>
@@ -109,7 +110,7 @@ static const char *default_isa(void) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   fovea_plan *plan;
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   const char *name = fovea_plan_isa(plan);
   fovea_plan_destroy(plan);
   return name;
@@ -159,9 +160,8 @@ static void test_named_isas(void **state) {
   for (int i = 0; isas[i] != NULL; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
-    problem.isa = isas[i];
     fovea_plan *plan;
-    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+    assert_int_equal(fovea_plan_create(&problem, on_isa(isas[i]), &plan, NULL), FOVEA_OK);
     assert_string_equal(fovea_plan_isa(plan), set_of(isas[i]));
     fovea_plan_destroy(plan);
   }
@@ -214,7 +214,7 @@ static void test_pairs(void **state) {
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
       problem.q_type = problem.k_type = (fovea_type)type;
-      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+      assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
       const int taken = strcmp(fovea_plan_isa(plan), report.name) == 0;
       assert_int_equal(taken, strstr(report.reason, "taken") != NULL && type == (int)report.type);
       fovea_plan_destroy(plan);
@@ -234,7 +234,7 @@ static int check_capped(const char *chosen, const char *report) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   fovea_plan *plan;
-  if (fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK) return 1;
+  if (fovea_plan_create(&problem, NULL, &plan, NULL) != FOVEA_OK) return 1;
   const int same = strcmp(fovea_plan_isa(plan), chosen) == 0;
   fovea_plan_destroy(plan);
   return !same;
@@ -289,9 +289,8 @@ static void test_find(void **state) {
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
       problem.q_type = problem.k_type = (fovea_type)type;
-      problem.isa = i < 0 ? NULL : isas[i];
-      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
-      assert_int_equal(fovea_isa_find(problem.isa, (fovea_type)type, &report, NULL), FOVEA_OK);
+      assert_int_equal(fovea_plan_create(&problem, on_isa(i < 0 ? NULL : isas[i]), &plan, NULL), FOVEA_OK);
+      assert_int_equal(fovea_isa_find(i < 0 ? NULL : isas[i], (fovea_type)type, &report, NULL), FOVEA_OK);
       assert_string_equal(report.name, fovea_plan_isa(plan));
       assert_true(report.usable);
       fovea_plan_destroy(plan);

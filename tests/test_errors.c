@@ -47,12 +47,12 @@ static void test_null_plan(void **state) {
   const struct call call = good_call();
   fovea_plan *plan = NULL;
   fovea_counts counts;
-  assert_int_equal(fovea_plan_create(&call.problem, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_plan_create(NULL, &plan, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_plan_create(&call.problem, NULL, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_plan_create(NULL, NULL, &plan, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_plan_run(NULL, &call.tensors, NULL, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(single_task(NULL, &call.tensors, 0, 0, 0, 1, NULL, 0, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_plan_counts(NULL, &counts), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_plan_create(&call.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&call.problem, NULL, &plan, NULL), FOVEA_OK);
   assert_int_equal(fovea_plan_counts(plan, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_plan_run(plan, NULL, NULL, NULL), FOVEA_ERROR_NULL);
   fovea_plan_destroy(plan);
@@ -233,7 +233,7 @@ static void test_scratch(void **state) {
   (void)state;
   struct call call = good_call();
   fovea_plan *plan;
-  assert_int_equal(fovea_plan_create(&call.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&call.problem, NULL, &plan, NULL), FOVEA_OK);
   const size_t needed = fovea_plan_scratch_size(plan, 1);
   assert_int_equal(fovea_plan_scratch_size(plan, 0), 0);
   assert_int_equal(fovea_plan_scratch_size(plan, -1), 0);
@@ -263,11 +263,11 @@ static void test_scratch(void **state) {
 
 static void test_isa(void **state) {
   (void)state;
-  REFUSED(call.problem.isa = "avx9000", FOVEA_ERROR_ISA_UNKNOWN, "isa", "avx9000");
-  REFUSED(call.problem.isa = "", FOVEA_ERROR_ISA_UNKNOWN, "isa");
+  REFUSED(call.execution.isa = "avx9000", FOVEA_ERROR_ISA_UNKNOWN, "isa", "avx9000");
+  REFUSED(call.execution.isa = "", FOVEA_ERROR_ISA_UNKNOWN, "isa");
   fovea_isa_report isa = {.struct_size = sizeof isa};
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++)
-    if (!isa.usable) REFUSED(call.problem.isa = isa.name, FOVEA_ERROR_ISA_UNUSABLE, "isa", isa.name);
+    if (!isa.usable) REFUSED(call.execution.isa = isa.name, FOVEA_ERROR_ISA_UNUSABLE, "isa", isa.name);
 }
 
 static void test_threads(void **state) {
@@ -283,7 +283,7 @@ static void test_memory_of_runs(void **state) {
   fovea_plan *plan;
   fovea_run *run;
   fovea_error error;
-  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&trial.problem, NULL, &plan, NULL), FOVEA_OK);
   const fovea_tensors tensors = trial_tensors(&trial);
   const size_t needed = fovea_plan_scratch_size(plan, 1), size = fovea_run_size(plan);
   struct guarded scratch = guarded_create((needed + 63) / 64 * 64, GUARD_AT_START);
@@ -332,7 +332,7 @@ static void assert_task_refused(const fovea_plan *plan, int phase, int64_t task,
 static void test_tasks(void **state) {
   (void)state;
   fovea_plan *plan;
-  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&trial.problem, NULL, &plan, NULL), FOVEA_OK);
   const int phases = fovea_plan_phases(plan);
   const int64_t tasks = fovea_plan_tasks(plan, 0);
   assert_true(phases >= 1);

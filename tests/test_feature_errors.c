@@ -136,10 +136,11 @@ static void release_nothing(void *context, void *pointer) {
 
 static void test_allocator(void **state) {
   (void)state;
-  REFUSED(call.problem.allocator.allocate = allocate_nothing, FOVEA_ERROR_NULL, "allocator.release ", "both");
-  REFUSED(call.problem.allocator.release = release_nothing, FOVEA_ERROR_NULL, "allocator.allocate ", "both");
-  REFUSED((call.problem.allocator.allocate = allocate_nothing, call.problem.allocator.release = release_nothing),
-          FOVEA_ERROR_MEMORY, "no memory");
+  REFUSED(call.execution.allocator.allocate = allocate_nothing, FOVEA_ERROR_NULL, "allocator.release ", "both");
+  REFUSED(call.execution.allocator.release = release_nothing, FOVEA_ERROR_NULL, "allocator.allocate ", "both");
+  REFUSED(
+      (call.execution.allocator.allocate = allocate_nothing, call.execution.allocator.release = release_nothing),
+      FOVEA_ERROR_MEMORY, "no memory");
 }
 
 static const char *behind(const void *pointer, int64_t bytes) {

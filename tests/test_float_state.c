@@ -4,6 +4,7 @@
 #include "arch/targets.h"
 #include "support/check.h"
 #include "support/everywhere.h"
+#include "support/execution.h"
 #include "support/single_task.h"
 
 #include <math.h>
@@ -74,23 +75,21 @@ static void attend(double scale, double softcap, const float *queries, const flo
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_problem_init(&problem, 1, 1, 1, FEW_ROWS, KEYS, DIM, DIM);
-  problem.isa = everywhere_isa;
   problem.scale = scale;
   problem.softcap = softcap;
   if (softcap > 0) problem.o_type = FOVEA_F16;
   fovea_tensors_init(&tensors, queries, keys, v, everywhere_room(FEW_ROWS * DIM * sizeof(float)),
                      everywhere_room(FEW_ROWS * sizeof(float)));
-  everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+  everywhere_keep(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL));
 }
 
 /* Enough rows for products of pairs. */
 static void attend_halves(fovea_type type) {
   fovea_problem problem = full_problem();
   fovea_tensors tensors;
-  problem.isa = everywhere_isa;
   problem.q_type = problem.k_type = type;
   fovea_tensors_init(&tensors, halves, halves, v, everywhere_room(O_BYTES), NULL);
-  everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+  everywhere_keep(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL));
 }
 
 /* Scales and softcaps whose constants round up and down, one whose constant is subnormal, and all types. */
@@ -126,10 +125,9 @@ static void act_modes(void) {
 static void act_int8(void) {
   fovea_problem problem = full_problem();
   fovea_tensors tensors;
-  problem.isa = everywhere_isa;
   problem.scores = problem.values = FOVEA_MODE_INT8;
   fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
-  everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+  everywhere_keep(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL));
 }
 
 static void test_modes(void **state) {
@@ -148,7 +146,6 @@ static void act_normalisers(void) {
         fovea_problem problem;
         fovea_tensors tensors;
         fovea_problem_init(&problem, 1, 1, 1, rows, KEYS, DIM, DIM);
-        problem.isa = everywhere_isa;
         problem.scale = scales[i / 2];
         problem.normaliser = (fovea_normaliser)normaliser;
         problem.divisor = (fovea_divisor)divisor;
@@ -159,7 +156,7 @@ static void act_normalisers(void) {
           problem.score_output = FOVEA_SCORES_WEIGHTS;
           tensors.scores = everywhere_room(FEW_ROWS * KEYS * sizeof(float));
         }
-        everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+        everywhere_keep(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL));
       }
 }
 
@@ -179,7 +176,7 @@ static void act_counts(void) {
   problem.mask_strides = (fovea_mask_strides){0, 0, KEYS, 1};
   fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
   tensors.mask = mask;
-  everywhere_keep(fovea_plan_create(&problem, &plan, NULL));
+  everywhere_keep(fovea_plan_create(&problem, NULL, &plan, NULL));
   const size_t size = fovea_plan_scratch_size(plan, 1);
   unsigned char *block = malloc(size + FOVEA_SCRATCH_ALIGNMENT);
   if (block == NULL) abort();
@@ -204,7 +201,7 @@ static void act_refused(void) {
     fovea_plan *plan;
     problem.scale = wrong[i][0];
     problem.softcap = wrong[i][1];
-    everywhere_keep(fovea_plan_create(&problem, &plan, everywhere_room(sizeof(fovea_error))));
+    everywhere_keep(fovea_plan_create(&problem, NULL, &plan, everywhere_room(sizeof(fovea_error))));
   }
 }
 
@@ -239,12 +236,12 @@ static void act_parallel_for(void) {
   fovea_tensors tensors;
   fovea_execution execution;
   fovea_plan *plan;
-  problem.allocator = (fovea_allocator){NULL, look_and_allocate, look_and_release};
   fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), everywhere_room(LSE_BYTES));
   fovea_execution_init(&execution);
   execution.threads = THREADS;
   execution.parallel_for = everywhere_loop;
-  everywhere_keep(fovea_plan_create(&problem, &plan, NULL));
+  execution.allocator = (fovea_allocator){NULL, look_and_allocate, look_and_release};
+  everywhere_keep(fovea_plan_create(&problem, &execution, &plan, NULL));
   everywhere_keep(fovea_plan_run(plan, &tensors, &execution, NULL));
   fovea_plan_destroy(plan);
 }
@@ -332,7 +329,7 @@ static void test_tasks(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 1, LONG_KEYS, DIM, DIM);
-  assert_int_equal(fovea_plan_create(&problem, &long_plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &long_plan, NULL), FOVEA_OK);
   assert_int_equal(fovea_plan_phases(long_plan), 2);
   unsigned char *memory = malloc(fovea_plan_scratch_size(long_plan, THREADS) + FOVEA_SCRATCH_ALIGNMENT);
   assert_non_null(memory);

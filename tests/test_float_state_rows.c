@@ -1,6 +1,7 @@
 /* Like test_float_state.c, for everything else that is computed: rotary embedding, rows of caches, states. */
 #include "support/check.h"
 #include "support/everywhere.h"
+#include "support/execution.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +27,6 @@ static float whole_numbers[ROW_COUNT * NUMBERS];
 static fovea_problem problem_of_states(void) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, HEADS, HEADS, ROWS, KEYS, DIM, DIM);
-  problem.isa = everywhere_isa;
   return problem;
 }
 
@@ -40,7 +40,7 @@ static void make_state(float *numbers, int64_t begin, int64_t end) {
   problem.keys_end = end;
   problem.to_state = 1;
   tensors.state = &state;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL), FOVEA_OK);
 }
 
 static int set_up(void **state) {
@@ -57,7 +57,7 @@ static int set_up(void **state) {
   const fovea_problem problem = problem_of_states();
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, q, k, v, o, lse);
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL), FOVEA_OK);
   return 0;
 }
 
@@ -66,7 +66,8 @@ static void rotate(const fovea_rotary *rotary, fovea_type type) {
   fovea_rotation_init(&rotation, 1, HEADS, ROWS, DIM, new_rows, everywhere_room(ROW_BYTES));
   rotation.to_type = type;
   rotation.first_position = 1234567;
-  everywhere_keep(fovea_rotary_apply(rotary, &rotation, NULL, everywhere_room(sizeof(fovea_error))));
+  everywhere_keep(
+      fovea_rotary_apply(rotary, &rotation, on_isa(everywhere_isa), everywhere_room(sizeof(fovea_error))));
 }
 
 static void act_rotary(void) {
@@ -74,7 +75,6 @@ static void act_rotary(void) {
   static const double refused[] = {0x1.fffffffffffffp-1, 0x1p-1074, -1e200, HUGE_VAL};
   fovea_rotary rotary;
   fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, ROTATED);
-  rotary.isa = everywhere_isa;
   rotate(&rotary, FOVEA_F32);
   rotate(&rotary, FOVEA_F16);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -106,8 +106,7 @@ static void append(fovea_segment segment, const fovea_rotary *rotary) {
   const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, 1, HEADS, ROWS, DIM, DIM, new_rows, v, &sequence);
-  rows.isa = everywhere_isa;
-  everywhere_keep(fovea_append(&rows, rotary, NULL, everywhere_room(sizeof(fovea_error))));
+  everywhere_keep(fovea_append(&rows, rotary, on_isa(everywhere_isa), everywhere_room(sizeof(fovea_error))));
 }
 
 static void act_append(void) {
@@ -169,8 +168,7 @@ static void act_merge(void) {
   fovea_state_init(&left, 1, HEADS, ROWS, DIM, 0, CUT, left_numbers);
   fovea_state_init(&right, 1, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
   fovea_state_init(&merged, 1, HEADS, ROWS, DIM, 0, KEYS, everywhere_room(sizeof whole_numbers));
-  merged.isa = everywhere_isa;
-  everywhere_keep(fovea_state_merge(&left, &right, &merged, NULL, NULL));
+  everywhere_keep(fovea_state_merge(&left, &right, &merged, on_isa(everywhere_isa), NULL));
 }
 
 static void test_merge(void **state) {
@@ -191,7 +189,8 @@ static void act_finish(void) {
     problem.sink = FOVEA_SINK_ZERO;
     fovea_tensors_init(&tensors, NULL, NULL, NULL, everywhere_room(sizeof o), everywhere_room(sizeof lse));
     tensors.state = &whole;
-    everywhere_keep(fovea_state_finish(&problem, &tensors, NULL, everywhere_room(sizeof(fovea_error))));
+    everywhere_keep(
+        fovea_state_finish(&problem, &tensors, on_isa(everywhere_isa), everywhere_room(sizeof(fovea_error))));
   }
 }
 
@@ -209,7 +208,8 @@ static void act_from_output(void) {
   for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
     problem.scale = scales[i];
     fovea_state_init(&made, 1, HEADS, ROWS, DIM, 0, KEYS, everywhere_room(sizeof whole_numbers));
-    everywhere_keep(fovea_state_from_output(&problem, &tensors, NULL, everywhere_room(sizeof(fovea_error))));
+    everywhere_keep(
+        fovea_state_from_output(&problem, &tensors, on_isa(everywhere_isa), everywhere_room(sizeof(fovea_error))));
   }
 }
 

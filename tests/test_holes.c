@@ -76,7 +76,7 @@ static void check_problem(const fovea_problem *problem, const struct rule_table 
 
 static int is_accepted(const fovea_problem *problem) {
   fovea_plan *plan;
-  const fovea_status status = fovea_plan_create(problem, &plan, NULL);
+  const fovea_status status = fovea_plan_create(problem, NULL, &plan, NULL);
   fovea_plan_destroy(plan);
   return status == FOVEA_OK;
 }
@@ -257,7 +257,7 @@ static void test_refusals(void **state) {
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 1, 30, DIM, DIM);
   problem.holes = 1;
-  assert_int_equal(fovea_plan_create(&problem, &plan, &error), FOVEA_ERROR_UNUSED);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, &error), FOVEA_ERROR_UNUSED);
   assert_text(&error, "holes is 1 and would not be used: segmented is 0");
 }
 

@@ -3,6 +3,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/execution.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -172,8 +173,7 @@ static void test_padded_rows(void **state) {
       fovea_tensors tensors = trial_tensors(&actual);
       tensors.mask = with_mask.mask.data; /* of 5 rows, before an inaccessible page */
       for (int isa = 0; isas[isa] != NULL; isa++) {
-        padded.isa = isas[isa];
-        assert_int_equal(fovea_attend(&padded, &tensors, NULL, NULL), FOVEA_OK);
+        assert_int_equal(fovea_attend(&padded, &tensors, on_isa(isas[isa]), NULL), FOVEA_OK);
       }
       trial_destroy(&with_mask);
       trial_destroy(&actual);
@@ -192,7 +192,7 @@ static void test_parts(void **state) {
       fovea_problem_resolve(&problem, NULL);
       problem.mask_begin = begins[i];
       add_mask(&problem, type);
-      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+      assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
       /* Portable C has such small tiles that the many rows of every other problem make enough tasks. */
       const int split = i % 2 == 0 || strcmp(fovea_plan_isa(plan), "scalar") != 0;
       assert_true(fovea_plan_phases(plan) == (split ? 2 : 1) || fovea_default_threads() == 1);

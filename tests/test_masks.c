@@ -258,11 +258,11 @@ static void test_one_plan_many_masks(void **state) {
     fovea_problem_resolve(&problem, NULL);
     fovea_counts without, with;
     fovea_plan *plan;
-    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+    assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
     assert_int_equal(fovea_plan_counts(plan, &without), FOVEA_OK);
     fovea_plan_destroy(plan);
     add_mask(&problem, type);
-    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+    assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
     assert_int_equal(fovea_plan_counts(plan, &with), FOVEA_OK);
     assert_int_equal(with.pairs_seen, without.pairs_seen);
     struct trial trial = trial_create(&problem, 3);

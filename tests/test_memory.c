@@ -88,7 +88,7 @@ static void test_no_allocation_with_scratch(void **state) {
   fovea_plan *plan;
   fovea_counts counts;
   fovea_library_info info = {.struct_size = sizeof info};
-  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&trial.problem, NULL, &plan, NULL), FOVEA_OK);
   struct guarded scratch = guarded_create(fovea_plan_scratch_size(plan, 1), GUARD_AT_START);
   const fovea_tensors tensors = trial_tensors(&trial);
   fovea_execution execution = alone();
@@ -156,7 +156,7 @@ static void test_no_memory_for_runs(void **state) {
   fovea_problem_resolve(&problem, NULL);
   struct trial other = trial_create(&problem, 2);
   const fovea_tensors tensors = trial_tensors(&other);
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   held = allocations = limit = 0;
   assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_ERROR_MEMORY);
   assert_int_equal(allocations, 1);
@@ -184,7 +184,7 @@ static void test_no_memory_for_a_plan(void **state) {
   fovea_plan *plan = (fovea_plan *)(void *)&trial;
   fovea_error error;
   limit = allocations = 0;
-  const fovea_status status = fovea_plan_create(&trial.problem, &plan, &error);
+  const fovea_status status = fovea_plan_create(&trial.problem, NULL, &plan, &error);
   limit = INT32_MAX;
   assert_int_equal(status, FOVEA_ERROR_MEMORY);
   assert_int_equal(error.status, FOVEA_ERROR_MEMORY);

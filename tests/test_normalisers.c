@@ -4,6 +4,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/outputs.h"
 #include "support/problems.h"
@@ -99,7 +100,7 @@ static void test_parts(void **state) {
       }
       if (number % 4 == 0) problem.score_output = FOVEA_SCORES_WEIGHTS;
       fovea_plan *plan;
-      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+      assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
       /* Twenty rows may be several tiles, which are then enough for the CPUs. */
       if (rows == 1 && cpus_allowed() > 1) assert_int_equal(fovea_plan_phases(plan), 2);
       fovea_plan_destroy(plan);
@@ -309,10 +310,9 @@ static void test_sigmoid_bits(void **state) {
         fovea_problem_resolve(&problem, NULL);
         problem.normaliser = FOVEA_NORMALISER_SIGMOID;
         problem.score_output = FOVEA_SCORES_WEIGHTS;
-        problem.isa = isas[isa];
         fovea_tensors_init(&tensors, q + (rows == 1 ? 100 + part : 0), k, v, o, NULL);
         tensors.scores = weights;
-        assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+        assert_int_equal(fovea_attend(&problem, &tensors, on_isa(isas[isa]), NULL), FOVEA_OK);
         for (int64_t i = 0; i < rows; i++) {
           const float x = ((const float *)tensors.q)[i], y = contract_weight_sigmoid(x);
           if (isnan(x) ? !isnan(weights[i * 16]) : bits_of(weights[i * 16]) != bits_of(y))

@@ -35,7 +35,7 @@ static int is_content_with(int workers, int threads, struct trial *trial) {
   fovea_plan *plan;
   fovea_execution execution;
   const fovea_tensors tensors = trial_tensors(trial);
-  if (fovea_plan_create(&trial->problem, &plan, NULL) != FOVEA_OK) return -1;
+  if (fovea_plan_create(&trial->problem, NULL, &plan, NULL) != FOVEA_OK) return -1;
   fovea_execution_init(&execution);
   execution.threads = threads;
   execution.scratch_size = fovea_plan_scratch_size(plan, workers);

@@ -286,7 +286,7 @@ struct run {
 
 static void plan_run(struct run *run, fovea_problem *problem) {
   run->problem = *problem;
-  assert_int_equal(fovea_plan_create(problem, &run->plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(problem, NULL, &run->plan, NULL), FOVEA_OK);
   run->needed = fovea_plan_scratch_size(run->plan, 1);
   assert_true(run->needed % 64 == 0 && run->needed + 65536 < sizeof arena);
 }
@@ -420,9 +420,11 @@ static void test_scratch_over_plan(void **state) {
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
   fovea_problem_resolve(&problem, NULL);
-  problem.allocator = (fovea_allocator){&room, allocate_in_arena, release_nothing};
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.allocator = (fovea_allocator){&room, allocate_in_arena, release_nothing};
   fovea_tensors_init(&tensors, q, k, v, o, NULL);
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, &execution, &plan, NULL), FOVEA_OK);
   assert_ptr_equal(plan, arena);
   const size_t needed = fovea_plan_scratch_size(plan, 1);
   static const char *const words[] = {"scratch shares memory with the plan", NULL};

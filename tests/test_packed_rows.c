@@ -176,7 +176,8 @@ static void test_plans_in_memory(void **state) {
     struct trial trial = trial_create(&problem, (uint64_t)length),
                  expected = trial_create(&problem, (uint64_t)length);
     trial_run(&expected, NULL, NULL);
-    if (fovea_plan_create_in(&problem, memory.data, size, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    if (fovea_plan_create_in(&problem, NULL, memory.data, size, &plan, &error) != FOVEA_OK)
+      fail_msg("%s", error.text);
     assert_ptr_equal(plan, memory.data);
     const fovea_tensors tensors = trial_tensors(&trial);
     if (fovea_plan_run(plan, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
@@ -197,15 +198,16 @@ static void test_refused_memory(void **state) {
   fovea_plan *plan = (fovea_plan *)(void *)memory;
   fovea_error error;
   fovea_problem_init(&problem, 2, 4, 2, 5, 50, 16, 12);
-  assert_int_equal(fovea_plan_create_in(&problem, NULL, sizeof memory, &plan, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, NULL, sizeof memory, &plan, &error), FOVEA_ERROR_NULL);
   assert_null(plan);
-  assert_int_equal(fovea_plan_create_in(&problem, memory + 8, sizeof memory - 8, &plan, &error),
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory + 8, sizeof memory - 8, &plan, &error),
                    FOVEA_ERROR_ALIGNMENT);
-  assert_int_equal(fovea_plan_create_in(&problem, memory, fovea_plan_size(2) - 1, &plan, &error), FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, fovea_plan_size(2) - 1, &plan, &error),
+                   FOVEA_ERROR_SIZE);
   assert_non_null(strstr(error.text, "the plan needs"));
-  assert_int_equal(fovea_plan_create_in(&problem, memory, sizeof memory, NULL, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, sizeof memory, NULL, &error), FOVEA_ERROR_NULL);
   problem.heads = 3;
-  assert_int_equal(fovea_plan_create_in(&problem, memory, sizeof memory, &plan, &error), FOVEA_ERROR_HEADS);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, sizeof memory, &plan, &error), FOVEA_ERROR_HEADS);
   assert_int_equal(fovea_plan_size(0), 0);
   assert_true(fovea_plan_size(INT64_MAX) == SIZE_MAX);
 }

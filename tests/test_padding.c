@@ -104,10 +104,12 @@ static void test_large_batch(void **state) {
   fovea_error error;
   fovea_problem_init(&problem, INT64_C(1) << 44, 1, 1, 3, 2, 1, 1);
   problem.causal = 1;
-  problem.allocator = (fovea_allocator){NULL, no_memory, release_nothing};
-  assert_int_equal(fovea_plan_create(&problem, &plan, &error), FOVEA_ERROR_RULE);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.allocator = (fovea_allocator){NULL, no_memory, release_nothing};
+  assert_int_equal(fovea_plan_create(&problem, &execution, &plan, &error), FOVEA_ERROR_RULE);
   problem.q_len = 2;
-  assert_int_equal(fovea_plan_create(&problem, &plan, &error), FOVEA_ERROR_MEMORY);
+  assert_int_equal(fovea_plan_create(&problem, &execution, &plan, &error), FOVEA_ERROR_MEMORY);
 }
 
 static void test_contiguous_tensors(void **state) {

@@ -1,6 +1,7 @@
 /* Few tiles and many keys: plans of two phases give the bits of the contract for any parts, run by anyone in any
  * order. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/modes.h"
 #include "support/problems.h"
@@ -24,7 +25,7 @@ static fovea_problem few_rows(struct generator *generator, int64_t keys) {
 
 static int phases_of(const fovea_problem *problem) {
   fovea_plan *plan;
-  assert_int_equal(fovea_plan_create(problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(problem, NULL, &plan, NULL), FOVEA_OK);
   int phases = fovea_plan_phases(plan);
   fovea_plan_destroy(plan);
   return phases;
@@ -36,8 +37,7 @@ static void run_single_tasks(struct trial *trial, const char *isa) {
   fovea_plan *plan;
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
-  problem.isa = isa;
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, on_isa(isa), &plan, NULL), FOVEA_OK);
   size_t size = fovea_plan_scratch_size(plan, WORKERS);
   assert_int_equal(size % FOVEA_SCRATCH_ALIGNMENT, 0);
   struct guarded scratch = guarded_create(size, GUARD_AT_END);
@@ -127,9 +127,8 @@ static void test_one_block(void **state) {
   struct trial trial = trial_create(&problem, 1);
   const char *const *isas = whole_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
-    problem.isa = isas[isa];
     assert_int_equal(phases_of(&problem), 1);
-    trial_run(&trial, isas[isa], NULL);
+    trial_run(&trial, isas[isa], on_isa(isas[isa]));
     assert_contract(&trial, INT64_MAX);
   }
   trial_destroy(&trial);
@@ -145,7 +144,7 @@ static void test_scratch(void **state) {
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 6, 2, rows, keys, 64, 64);
       fovea_problem_resolve(&problem, NULL);
-      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+      assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
       size_t size = fovea_plan_scratch_size(plan, 2);
       assert_true(size <= before);
       before = size;

@@ -2,6 +2,7 @@
  * has the bits of a mask tensor of the same meaning. */
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/modes.h"
 #include "support/scenes.h"
@@ -151,14 +152,13 @@ static struct made run_state(const struct trial *trial, int64_t begin, int64_t e
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
-  problem.isa = NULL;
   problem.to_state = 1;
   problem.keys_begin = begin;
   problem.keys_end = end;
   tensors.o = tensors.lse = NULL;
   tensors.sinks = NULL;
   tensors.state = &made.state;
-  if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_attend(&problem, &tensors, on_isa(NULL), &error) != FOVEA_OK) fail_msg("%s", error.text);
   return made;
 }
 

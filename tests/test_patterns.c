@@ -92,7 +92,7 @@ static fovea_counts counts_of(const struct trial *trial) {
   fovea_run *run;
   fovea_counts counts;
   const fovea_tensors tensors = trial_tensors(trial);
-  assert_int_equal(fovea_plan_create(&trial->problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&trial->problem, NULL, &plan, NULL), FOVEA_OK);
   const size_t size = fovea_plan_scratch_size(plan, 1);
   struct guarded scratch = guarded_create(size, GUARD_AT_START);
   struct guarded memory = guarded_create(fovea_run_size(plan), GUARD_AT_START);

@@ -1,5 +1,6 @@
 /* What a plan tells: pairs of rows and keys, scratch, tasks; and that it owns what it needs. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -7,10 +8,9 @@
 
 static fovea_plan *plan_of(const fovea_problem *problem, const char *isa) {
   fovea_problem named = *problem;
-  named.isa = isa;
   fovea_plan *plan;
   fovea_error error;
-  if (fovea_plan_create(&named, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_plan_create(&named, on_isa(isa), &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   return plan;
 }
 
@@ -144,8 +144,10 @@ static void test_plan_of_a_large_batch(void **state) {
   fovea_plan *plan;
   fovea_problem problem;
   fovea_problem_init(&problem, batch, 1, 1, 0, 1, 1, 1);
-  problem.allocator = (fovea_allocator){&asked, ask, take_back};
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_ERROR_MEMORY);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.allocator = (fovea_allocator){&asked, ask, take_back};
+  assert_int_equal(fovea_plan_create(&problem, &execution, &plan, NULL), FOVEA_ERROR_MEMORY);
   assert_true(asked == 0 || asked > (uint64_t)batch);
 }
 
@@ -215,9 +217,45 @@ static void test_rows_before_heads(void **state) {
   assert_int_equal(strides.head, 7);
 }
 
+/* A run names the set of its plan, or none: another would not be used. One execution serves both calls. */
+static void test_runs_on_the_set_of_the_plan(void **state) {
+  (void)state;
+  const char *const *isas = whole_isas();
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 2, 1, 3, 40, 8, 8);
+  struct trial trial = trial_create(&problem, 1), expected = trial_create(&problem, 1);
+  const fovea_tensors tensors = trial_tensors(&trial);
+  trial_run(&expected, NULL, NULL);
+  for (int planned = -1; planned < 0 || isas[planned] != NULL; planned++) {
+    fovea_plan *plan = plan_of(&problem, planned < 0 ? NULL : isas[planned]);
+    for (int named = -1; named < 0 || isas[named] != NULL; named++) {
+      fovea_error error = {.text = ""};
+      const char *isa = named < 0 ? NULL : isas[named];
+      trial_clear(&trial);
+      const fovea_status status = fovea_plan_run(plan, &tensors, on_isa(isa), &error);
+      trial_load(&trial);
+      if (named < 0 || named == planned) assert_int_equal(status, FOVEA_OK);
+      if (status == FOVEA_OK) {
+        assert_string_equal(set_of(isa != NULL ? isa : fovea_plan_isa(plan)), fovea_plan_isa(plan));
+        assert_same_outputs(&trial, &expected);
+      } else {
+        assert_int_equal(status, FOVEA_ERROR_UNUSED);
+        assert_non_null(strstr(error.text, "would not be used: the plan was made for"));
+        assert_non_null(strstr(error.text, fovea_plan_isa(plan)));
+        assert_true(tensor_is_untouched(&trial.o));
+      }
+    }
+    assert_int_equal(fovea_plan_run(plan, &tensors, on_isa("avx9000"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
+    fovea_plan_destroy(plan);
+  }
+  trial_destroy(&trial);
+  trial_destroy(&expected);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_runs_on_the_set_of_the_plan),
       cmocka_unit_test(test_little_is_wasted),
       cmocka_unit_test(test_scratch),
       cmocka_unit_test(test_scratch_of_large_dims),

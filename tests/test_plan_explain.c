@@ -2,6 +2,7 @@
  * must be what one counts pair by pair; computed pairs what a run counts. */
 #include "src/plan/tiles.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 #include "support/patterns.h"
 
@@ -176,8 +177,7 @@ static void check(const fovea_problem *problem, const struct rule_table *rules, 
     fovea_problem named = *problem;
     fovea_plan *plan;
     fovea_error error;
-    named.isa = *isa;
-    if (fovea_plan_create(&named, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    if (fovea_plan_create(&named, on_isa(*isa), &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
     check_plan(plan, &named, rules);
     if (problem->mask_type == FOVEA_MASK_NONE && problem->score_output <= FOVEA_SCORES_WEIGHTS) {
       struct trial trial = trial_create(problem, seed);
@@ -287,7 +287,7 @@ static void test_ways(void **state) {
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1000, 64, 64);
   fovea_problem_resolve(&problem, NULL);
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   fovea_explanation is = explain(plan);
   if (is.rows_decoded) assert_non_null(strstr(is.rows_reason, "few"));
   assert_int_equal(is.workers, 1);
@@ -295,13 +295,12 @@ static void test_ways(void **state) {
 
   fovea_problem_init(&problem, 1, 4, 4, 1000, 1000, 64, 64);
   fovea_problem_resolve(&problem, NULL);
-  problem.isa = "scalar";
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, on_isa("scalar"), &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_int_equal(is.rows_tiled, 4000);
   assert_string_equal(is.isa, "scalar");
   assert_string_equal(is.table, "scalar");
-  assert_string_equal(is.isa_reason, "the problem names it");
+  assert_string_equal(is.isa_reason, "the execution names it");
   assert_int_equal(is.pairs_seen, 4000000);
   assert_int_equal(is.tasks, fovea_plan_tasks(plan, 0));
   fovea_plan_destroy(plan);
@@ -309,7 +308,7 @@ static void test_ways(void **state) {
   fovea_problem_init(&problem, 1, 1, 1, 1, 100000, 64, 64);
   fovea_problem_resolve(&problem, NULL);
   problem.to_state = 1;
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, on_isa("scalar"), &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_non_null(strstr(is.parts_reason, "nodes"));
   assert_int_equal(is.parts, fovea_plan_tasks(plan, 0));
@@ -325,8 +324,7 @@ static int has_amx(fovea_mode scores, fovea_mode values, const char *isa) {
   fovea_problem_resolve(&problem, NULL);
   problem.scores = scores;
   problem.values = values;
-  problem.isa = isa;
-  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_plan_create(&problem, on_isa(isa), &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   const int amx = strcmp(explain(plan).products, "AMX") == 0;
   fovea_plan_destroy(plan);
   return amx;
@@ -364,14 +362,14 @@ static void test_gathered(void **state) {
   fovea_problem_init(&problem, 1, 2, 1, ROWS, ROWS, 16, 16);
   fovea_problem_resolve(&problem, NULL);
   problem.pattern = pattern;
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   fovea_explanation is = explain(plan);
   assert_int_equal(is.rows_gathered, 2 * ROWS);
   assert_int_equal(is.pairs_seen, 2 * ROWS);
   assert_non_null(strstr(is.rows_reason, "few keys"));
   fovea_plan_destroy(plan);
   problem.entropy = 1; /* the loop over lists does not know it */
-  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_int_equal(is.rows_gathered, 0);
   assert_int_equal(is.pairs_seen, 2 * ROWS);
@@ -391,7 +389,7 @@ static void test_bytes(void **state) {
   p.mask_type = FOVEA_MASK_BOOL;
   p.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 10, 30);
   p.score_output = FOVEA_SCORES_WEIGHTS;
-  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   fovea_explanation is = explain(plan);
   assert_true(is.bytes_read == 2 * 4 * 10 * 16 * 4 + 2 * 2 * 30 * 16 * 2 + 2 * 2 * 30 * 24 * 4 + 10 * 30);
   assert_true(is.bytes_written == 2 * 4 * 10 * 24 * 2 + 2 * 4 * 10 * 30 * 4);
@@ -401,7 +399,7 @@ static void test_bytes(void **state) {
   fovea_problem_resolve(&p, NULL);
   p.window_left = 3; /* keys 17 to 29 */
   p.k_strides.batch = 0;
-  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_true(is.bytes_read == 4 * (2 * 4 * 10 * 16 + 2 * 13 * 16 + 2 * 2 * 13 * 24));
   fovea_plan_destroy(plan);
@@ -409,7 +407,7 @@ static void test_bytes(void **state) {
   fovea_problem_init(&p, 1, 4, 2, 10, 30, 16, 24);
   fovea_problem_resolve(&p, NULL);
   p.segmented = 1;
-  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_true(is.bytes_read == 4 * 4 * 10 * 16 && is.cached_elements == 2 * 30 * (16 + 24));
   fovea_plan_destroy(plan);
@@ -422,7 +420,7 @@ static void test_bounds(void **state) {
   fovea_explanation is;
   fovea_problem_init(&p, 1, 1, 1, 100, 100, 32, 32);
   fovea_problem_resolve(&p, NULL);
-  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_true(is.compute_seconds == 0 && is.memory_seconds == 0);
   is.flops_per_second = 1e9;
@@ -436,7 +434,7 @@ static void test_bounds(void **state) {
   fovea_problem_resolve(&p, NULL);
   memset(&p.k_strides, 0, sizeof p.k_strides);
   memset(&p.v_strides, 0, sizeof p.v_strides);
-  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_true(is.pairs_seen == INT64_MAX && is.pairs == INT64_MAX && is.flops > 1e300);
   fovea_plan_destroy(plan);
@@ -459,7 +457,7 @@ static void test_refusals(void **state) {
   uint64_t words[2];
   fovea_problem_init(&p, 2, 3, 1, 4, 5, 8, 8);
   fovea_problem_resolve(&p, NULL);
-  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   fovea_explanation_init(&good);
   refuse(NULL, good, FOVEA_ERROR_NULL, "plan is NULL");
   assert_int_equal(fovea_plan_explain(plan, NULL, &error), FOVEA_ERROR_NULL);
@@ -508,7 +506,7 @@ static const char *products(fovea_mode scores, fovea_mode values, int of_values,
   fovea_problem_resolve(&problem, NULL);
   problem.scores = scores;
   problem.values = values;
-  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_plan_create(&problem, NULL, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   const fovea_explanation explanation = explain(plan);
   const char *name = of_values ? explanation.value_products : explanation.products;
   assert_true(strlen(name) < size);

@@ -3,6 +3,7 @@
 #include "contract_rotary.h"
 #include "src/rotary/angle.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/trial.h"
 
 #include <math.h>
@@ -134,6 +135,7 @@ static void test_products_of_halves(void **state) {
 
 /* One call with its tensors. */
 struct rotary_run {
+  const char *isa; /* that it runs on */
   fovea_rotary rotary;
   fovea_rotation rotation;
   struct tensor from, to;
@@ -188,7 +190,8 @@ static void assert_rotated(const struct rotary_run *run, const struct tensor *fr
 
 static void apply(const struct rotary_run *run) {
   fovea_error error;
-  if (fovea_rotary_apply(&run->rotary, &run->rotation, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_rotary_apply(&run->rotary, &run->rotation, on_isa(run->isa), &error) != FOVEA_OK)
+    fail_msg("%s", error.text);
 }
 
 /* On every instruction set, into another tensor and, if the types are the same, in place. */
@@ -202,7 +205,7 @@ static void check_run(struct rotary_run *run, uint64_t seed) {
   contract_turns(run->rotary.base, run->rotary.frequencies, run->rotary.dims / 2, turns);
   const char *const *isas = whole_isas_for(NULL);
   for (int i = 0; isas[i] != NULL; i++) {
-    run->rotary.isa = isas[i];
+    run->isa = isas[i];
     rotation->from = tensor_pointer(&run->from);
     rotation->to = tensor_pointer(&run->to);
     tensor_fill_untouched(&run->to);
@@ -387,7 +390,7 @@ static void test_special_values(void **state) {
         contract_turns(run.rotary.base, NULL, dims / 2, turns);
         const char *const *isas = whole_isas_for(NULL);
         for (int i = 0; isas[i] != NULL; i++) {
-          run.rotary.isa = isas[i];
+          run.isa = isas[i];
           apply(&run);
           assert_rotated(&run, from, isas[i]);
         }

@@ -125,7 +125,7 @@ static void test_accuracy(void **state) {
 
 static int is_gathered(const fovea_problem *problem) {
   fovea_plan *plan;
-  assert_int_equal(fovea_plan_create(problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(problem, NULL, &plan, NULL), FOVEA_OK);
   const int gathered = plan->gathered;
   fovea_plan_destroy(plan);
   return gathered;

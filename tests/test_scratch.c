@@ -4,6 +4,7 @@
 #include "../src/base/nodes.h"
 #include "../src/run/spans.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -71,8 +72,7 @@ static void test_states_of_spans(void **state) {
 static size_t size_of(const fovea_problem *problem, const char *isa, int workers) {
   fovea_problem named = *problem;
   fovea_plan *plan;
-  named.isa = isa;
-  assert_int_equal(fovea_plan_create(&named, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&named, on_isa(isa), &plan, NULL), FOVEA_OK);
   const size_t size = fovea_plan_scratch_size(plan, workers);
   fovea_plan_destroy(plan);
   return size;
@@ -171,15 +171,15 @@ static void run_shifted(struct trial *trial, const char *isa, int threads, int64
   fovea_execution execution;
   fovea_error error;
   fovea_plan *plan;
-  problem.isa = isa;
   problem.segmented = 1;
   problem.kv_len += shift;
   problem.offset += shift;
   if (begin >= 0) problem.kv_begins = &kv_begin;
   tensors.k = tensors.v = NULL;
   tensors.sequences = &sequence;
-  assert_int_equal(fovea_plan_create(&problem, &plan, &error), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, on_isa(isa), &plan, &error), FOVEA_OK);
   fovea_execution_init(&execution);
+  execution.isa = isa;
   execution.threads = threads;
   execution.scratch_size = fovea_plan_scratch_size(plan, threads);
   for (int edge = 0; edge < 2; edge++) {

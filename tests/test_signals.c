@@ -74,7 +74,7 @@ static int attend_inner(const char *isa) {
   } else {
     fovea_problem problem = inner.actual.problem;
     fovea_execution execution = inner.execution;
-    problem.isa = isa;
+    execution.isa = isa;
     execution.scratch = NULL; /* kernels need different amounts of scratch */
     execution.scratch_size = 0;
     status = fovea_attend(&problem, &inner.tensors, &execution, NULL);
@@ -100,7 +100,7 @@ static int set_up(void **state) {
   inner.actual = trial_create(&problem, 1);
   trial_run(&inner.expected, NULL, NULL);
   assert_contract(&inner.expected, 100000);
-  assert_int_equal(fovea_plan_create(&problem, &inner.plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &inner.plan, NULL), FOVEA_OK);
   fovea_execution_init(&inner.execution);
   inner.execution.threads = 1;
   inner.execution.scratch_size = fovea_plan_scratch_size(inner.plan, 1);

@@ -2,6 +2,7 @@
  * faster than others, so here one of thousands differs, in every way in which it may, and in every way in which it
  * may not. Bits are those of contiguous tensors. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 #include "support/trial.h"
 
@@ -91,12 +92,10 @@ static void make_call(int64_t q_len) {
 static void assert_same_bits(void) {
   for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
     fovea_error error;
-    problem.isa = *isa;
     memset(o, 0xff, sizeof o);
-    if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s: %s", *isa, error.text);
+    if (fovea_attend(&problem, &tensors, on_isa(*isa), &error) != FOVEA_OK) fail_msg("%s: %s", *isa, error.text);
     assert_memory_equal(o, expected, (size_t)(HEADS * problem.q_len * DIM) * sizeof *o);
   }
-  problem.isa = NULL;
 }
 
 static const int64_t page_sizes[] = {1, 2, 3, 5, 16};
@@ -233,7 +232,7 @@ static void test_scratch_over_a_page(void **state) {
   fill_all();
   make_pages(1);
   make_call(1);
-  assert_int_equal(fovea_plan_create(&problem, &plan, &error), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, &error), FOVEA_OK);
   fovea_execution_init(&execution);
   execution.threads = 1;
   execution.scratch = scratch;

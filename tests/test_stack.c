@@ -97,7 +97,7 @@ static void test_modes(void **state) {
 
 static int is_accepted(const fovea_problem *problem) {
   fovea_plan *plan;
-  const fovea_status status = fovea_plan_create(problem, &plan, NULL);
+  const fovea_status status = fovea_plan_create(problem, NULL, &plan, NULL);
   fovea_plan_destroy(plan);
   return status == FOVEA_OK;
 }

@@ -1,6 +1,7 @@
 /* Calls on states that are refused. One call would succeed; each case spoils one thing in it, and nothing is
  * written. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 #include "support/refusals.h"
 
@@ -97,7 +98,7 @@ static void test_scratch(void **state) {
   struct call needs = good_call();
   prepare(&needs);
   fovea_plan *plan;
-  assert_int_equal(fovea_plan_create(&needs.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&needs.problem, NULL, &plan, NULL), FOVEA_OK);
   const size_t needed = fovea_plan_scratch_size(plan, 1);
   fovea_plan_destroy(plan);
   assert_true(needed <= sizeof scratch - sizeof right_numbers);
@@ -189,7 +190,8 @@ static void test_merging(void **state) {
   MERGE_REFUSED(call.merged.strides.row = 0, FOVEA_ERROR_STRIDE, "merged_strides.row", "0");
   MERGE_REFUSED(call.left.numbers = merged_numbers + 4, FOVEA_ERROR_OVERLAP, "merged", "left");
   MERGE_REFUSED(call.right.numbers = merged_numbers, FOVEA_ERROR_OVERLAP, "merged", "right");
-  MERGE_REFUSED(call.merged.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
+  assert_int_equal(fovea_state_merge(&good.left, &good.right, &good.merged, on_isa("nonsense"), NULL),
+                   FOVEA_ERROR_ISA_UNKNOWN);
 }
 
 /* Outputs made of a state, and a state made of outputs. */
@@ -241,8 +243,12 @@ static void test_outputs(void **state) {
   good.tensors.state = &good.state;
   good.tensors.sinks = NULL;
   assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, on_isa("nonsense"), NULL),
+                   FOVEA_ERROR_ISA_UNKNOWN);
   good.tensors.sinks = sinks;
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, on_isa("nonsense"), NULL),
+                   FOVEA_ERROR_ISA_UNKNOWN);
   assert_int_equal(fovea_state_finish(NULL, &good.tensors, NULL, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_state_finish(&good.problem, NULL, NULL, NULL), FOVEA_ERROR_NULL);
   good.tensors.state = NULL;
@@ -254,7 +260,6 @@ static void test_outputs(void **state) {
     OUTPUT_REFUSED(finishing, call.problem.heads = 3, FOVEA_ERROR_HEADS, "kv_heads");
     OUTPUT_REFUSED(finishing, call.tensors.o = NULL, FOVEA_ERROR_NULL, "o is NULL");
     OUTPUT_REFUSED(finishing, call.tensors.lse = right_numbers + 5, FOVEA_ERROR_OVERLAP, "lse", "state");
-    OUTPUT_REFUSED(finishing, call.problem.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
   }
   OUTPUT_REFUSED(0, call.tensors.lse = NULL, FOVEA_ERROR_NULL, "lse is NULL");
   OUTPUT_REFUSED(0, call.tensors.sinks = &sinks[1], FOVEA_ERROR_UNUSED, "sinks is not NULL",

@@ -1,6 +1,7 @@
 /* Attention over some of the keys. If states are cut at ends of spans, they have the bits of one run, however they
  * are made, merged and finished. Other states are as close to the formula as one run. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/modes.h"
 #include "support/problems.h"
 #include "support/reference.h"
@@ -49,7 +50,7 @@ static struct made run_range(const struct trial *trial, const char *isa, int thr
   fovea_error error;
   fovea_execution_init(&execution);
   execution.threads = threads;
-  problem.isa = isa;
+  execution.isa = isa;
   problem.keys_begin = begin;
   problem.keys_end = end;
   problem.to_state = 1;
@@ -65,8 +66,8 @@ static struct made merge_states(const struct trial *trial, const char *isa, cons
                                 const struct made *right) {
   struct made made = made_create(&trial->problem, left->state.keys_begin, right->state.keys_end);
   fovea_error error;
-  made.state.isa = isa;
-  expect_ok(fovea_state_merge(&left->state, &right->state, &made.state, NULL, &error), &error, &trial->problem);
+  expect_ok(fovea_state_merge(&left->state, &right->state, &made.state, on_isa(isa), &error), &error,
+            &trial->problem);
   return made;
 }
 
@@ -74,10 +75,9 @@ static void finish_state(struct trial *trial, const char *isa, const struct made
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
-  problem.isa = isa;
   tensors.state = &made->state;
   trial_clear(trial);
-  expect_ok(fovea_state_finish(&problem, &tensors, NULL, &error), &error, &problem);
+  expect_ok(fovea_state_finish(&problem, &tensors, on_isa(isa), &error), &error, &problem);
   trial_load(trial);
 }
 
@@ -302,9 +302,8 @@ static void test_keys_alone(void **state) {
         const char *const *isas = whole_isas();
         for (int isa = 0; isas[isa] != NULL; isa++) {
           problem = part.problem;
-          problem.isa = isas[isa];
           trial_clear(&part);
-          assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+          assert_int_equal(fovea_attend(&problem, &tensors, on_isa(isas[isa]), NULL), FOVEA_OK);
           trial_load(&part);
           assert_same_outputs(&part, &whole);
         }

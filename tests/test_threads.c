@@ -1,6 +1,7 @@
 /* The same bits for any number of threads, any order of tasks and any way to run them: the library's own threads, a
  * caller's parallel-for, single tasks of a plan. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/problems.h"
 #include "support/single_task.h"
@@ -30,7 +31,7 @@ static void *call_first(void *context) {
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
   wait_for_all();
-  if (fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK || fovea_info(&info) != FOVEA_OK) return NULL;
+  if (fovea_plan_create(&problem, NULL, &plan, NULL) != FOVEA_OK || fovea_info(&info) != FOVEA_OK) return NULL;
   *(const char **)context = fovea_plan_isa(plan);
   fovea_plan_destroy(plan);
   return NULL;
@@ -123,7 +124,7 @@ static void pair_destroy(struct pair *pair) {
 
 static int64_t tasks_of(const fovea_problem *problem) {
   fovea_plan *plan;
-  assert_int_equal(fovea_plan_create(problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(problem, NULL, &plan, NULL), FOVEA_OK);
   const int64_t tasks = fovea_plan_tasks(plan, 0);
   fovea_plan_destroy(plan);
   return tasks;
@@ -178,10 +179,10 @@ struct planned {
   int workers;
 };
 
-static struct planned planned_create(const fovea_problem *problem, int workers) {
+static struct planned planned_create(const fovea_problem *problem, const char *isa, int workers) {
   struct planned planned = {.workers = workers};
   fovea_error error;
-  if (fovea_plan_create(problem, &planned.plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_plan_create(problem, on_isa(isa), &planned.plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   const size_t size = fovea_plan_scratch_size(planned.plan, workers);
   const int whole = size % FOVEA_SCRATCH_ALIGNMENT == 0;
   planned.scratch = guarded_create(size, whole ? GUARD_AT_END : GUARD_AT_START);
@@ -220,9 +221,8 @@ static void test_single_tasks(void **state) {
     for (int cut = 0; cut < CUTS; cut++) {
       struct pair pair = pair_create(cut, isas[isa]);
       for (int workers = 1; workers <= 8; workers += workers == 1 ? USUAL_OR_LONG(7, 2) : 5) {
-        fovea_problem problem = problem_cut(cut);
-        problem.isa = isas[isa];
-        struct planned planned = planned_create(&problem, workers);
+        const fovea_problem problem = problem_cut(cut);
+        struct planned planned = planned_create(&problem, isas[isa], workers);
         assert_string_equal(fovea_plan_isa(planned.plan), set_of(isas[isa]));
         const fovea_tensors tensors = trial_tensors(&pair.actual);
         for (enum task_order order = USUAL_OR_LONG(1, 0); order < TASK_ORDERS; order++) {
@@ -245,9 +245,8 @@ static void test_own_scratch(void **state) {
     for (int cut = 0; cut < CUTS; cut++)
       for (int threads = 1; threads <= 3; threads++) {
         struct pair pair = pair_create(cut, isas[isa]);
-        fovea_problem problem = problem_cut(cut);
-        problem.isa = isas[isa];
-        struct planned planned = planned_create(&problem, threads);
+        const fovea_problem problem = problem_cut(cut);
+        struct planned planned = planned_create(&problem, isas[isa], threads);
         fovea_execution execution;
         fovea_execution_init(&execution);
         execution.threads = threads;
@@ -285,7 +284,7 @@ static void test_shared_plan(void **state) {
   for (int cut = 0; cut < CUTS; cut++) {
     const fovea_problem problem = problem_cut(cut);
     fovea_plan *plan;
-    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+    assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
     struct trial expected[SHARERS], actual[SHARERS];
     struct sharer sharers[SHARERS];
     for (int i = 0; i < SHARERS; i++) {

@@ -6,6 +6,7 @@
 #include "src/plan/make.h"
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/execution.h"
 #include "support/modes.h"
 #include "support/problems.h"
 #include "support/scenes.h"
@@ -33,11 +34,11 @@ static void run_on(struct trial *trial, const fovea_kernels *kernels) {
   trial_clear(trial);
   fovea_checked checked = {.kernels = kernels};
   assert_int_equal(fovea_validate_problem(&trial->problem, checked.reaches, &checked.features, &error), FOVEA_OK);
-  assert_int_equal(fovea_plan_build(&trial->problem, &checked, &plan, &error), FOVEA_OK);
+  assert_int_equal(fovea_plan_build(&trial->problem, &checked, &on_isa(NULL)->allocator, &plan, &error), FOVEA_OK);
   assert_string_equal(fovea_plan_isa(plan), kernels->name);
   assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_OK);
   trial_load(trial);
-  trial->problem.isa = kernels->name;
+  trial->isa = kernels->name;
   fovea_plan_destroy(plan);
 }
 
@@ -160,7 +161,7 @@ static void test_combinations(void **state) {
       cpus_use_one();
     else
       cpus_use_all();
-    if (fovea_plan_create(&scene.listed.problem, &plan, NULL) == FOVEA_OK)
+    if (fovea_plan_create(&scene.listed.problem, NULL, &plan, NULL) == FOVEA_OK)
       check_problem(&scene.listed.problem, (uint64_t)i);
     fovea_plan_destroy(plan);
     scene_end(&scene);

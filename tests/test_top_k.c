@@ -2,6 +2,7 @@
  */
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/outputs.h"
 #include "support/problems.h"
@@ -119,11 +120,10 @@ static void test_caches(void **state) {
         fovea_problem segmented = problem;
         fovea_tensors tensors = trial_tensors(&actual);
         segmented.segmented = 1;
-        segmented.isa = *isa;
         tensors.k = tensors.v = NULL;
         tensors.sequences = cache.sequences;
         trial_clear(&actual);
-        assert_int_equal(fovea_attend(&segmented, &tensors, NULL, NULL), FOVEA_OK);
+        assert_int_equal(fovea_attend(&segmented, &tensors, on_isa(*isa), NULL), FOVEA_OK);
         assert_same_outputs(&actual, &expected);
       }
       cache_destroy(&cache);

@@ -96,7 +96,7 @@ static void test_single_tasks(void **state) {
   fovea_plan *plan;
   fovea_error error;
   static const char *const words[] = {"sinks is", "FOVEA_SINK_PER_HEAD", NULL};
-  assert_int_equal(fovea_plan_create(&call.problem, &plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_create(&call.problem, NULL, &plan, NULL), FOVEA_OK);
   call.tensors.sinks = sinks;
   assert_int_equal(single_task(plan, &call.tensors, 0, 0, 0, 1, NULL, 0, &error), FOVEA_ERROR_UNUSED);
   assert_says(&error, FOVEA_ERROR_UNUSED, words);
@@ -118,7 +118,7 @@ static void test_executions(void **state) {
           "parallel_for is NULL");
   ACCEPTED((call.execution.parallel_context = numbers, call.execution.parallel_for = never_called,
             call.execution.threads = 1));
-  REFUSED(call.problem.allocator.context = numbers, FOVEA_ERROR_UNUSED, "allocator.context is",
+  REFUSED(call.execution.allocator.context = numbers, FOVEA_ERROR_UNUSED, "allocator.context is",
           "allocator.allocate is NULL");
 }
 

@@ -230,11 +230,11 @@ void cache_store_end(cache_store *store) {
 /* ---- Attention ----------------------------------------------------------------------------------------------- */
 
 /* Both halves in `mode`. Once AMX is allowed, only a plan that names its instruction set runs without it. */
-static int choose(fovea_problem *problem, int mode, int on_amx, fovea_error *error) {
+static int choose(fovea_problem *problem, fovea_execution *execution, int mode, int on_amx, fovea_error *error) {
   fovea_library_info info = {.struct_size = sizeof info};
   problem->scores = problem->values = (fovea_mode)mode;
   if (on_amx) return fovea_allow_amx(error) == FOVEA_OK;
-  if (mode != FOVEA_MODE_EXACT && fovea_info(&info) == FOVEA_OK) problem->isa = info.isa;
+  if (mode != FOVEA_MODE_EXACT && fovea_info(&info) == FOVEA_OK) execution->isa = info.isa;
   return 1;
 }
 
@@ -245,9 +245,11 @@ const char *cache_products(int mode, int on_amx, fovea_error *error) {
   fovea_problem_init(&problem, 1, 1, 1, size, size, size, size);
   fovea_plan *plan = NULL;
   fovea_explanation explanation;
+  fovea_execution execution;
   fovea_explanation_init(&explanation);
-  const int known = choose(&problem, mode, on_amx, error) &&
-                    fovea_plan_create(&problem, &plan, error) == FOVEA_OK &&
+  fovea_execution_init(&execution);
+  const int known = choose(&problem, &execution, mode, on_amx, error) &&
+                    fovea_plan_create(&problem, &execution, &plan, error) == FOVEA_OK &&
                     fovea_plan_explain(plan, &explanation, error) == FOVEA_OK;
   fovea_plan_destroy(plan);
   return known ? explanation.products : NULL;
@@ -268,8 +270,8 @@ cache_call *cache_call_begin(const cache_store *store, int64_t heads, int64_t ro
   call->tensors.sequences = store->sequences;
   fovea_execution_init(&call->execution);
   call->execution.threads = threads;
-  if (choose(&call->problem, mode, on_amx, error) &&
-      fovea_plan_create(&call->problem, &call->plan, error) == FOVEA_OK) {
+  if (choose(&call->problem, &call->execution, mode, on_amx, error) &&
+      fovea_plan_create(&call->problem, &call->execution, &call->plan, error) == FOVEA_OK) {
     const size_t size = fovea_plan_scratch_size(call->plan, threads);
     call->execution.scratch_size = size;
     call->execution.scratch =

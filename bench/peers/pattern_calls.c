@@ -31,7 +31,7 @@ static pattern_call *begin(int64_t heads, int64_t length, int64_t dim) {
 }
 
 static pattern_call *plan(pattern_call *call, int threads) {
-  if (fovea_plan_create(&call->workload.problem, &call->plan, NULL) == FOVEA_OK) {
+  if (fovea_plan_create(&call->workload.problem, NULL, &call->plan, NULL) == FOVEA_OK) {
     call->scratch_size = fovea_plan_scratch_size(call->plan, threads);
     call->scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT,
                                   (call->scratch_size / FOVEA_SCRATCH_ALIGNMENT + 1) * FOVEA_SCRATCH_ALIGNMENT);

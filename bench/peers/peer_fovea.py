@@ -41,14 +41,12 @@ class ProblemStruct(ctypes.Structure):
         *((name, c_int64) for name in ("window_left", "window_right", "chunk_size", "chunk_left", "chunk_right",
                                        "offset")),
         *((name, c_void_p) for name in ("offsets", "q_lens", "kv_lens", "cu_seqlens_q", "cu_seqlens_kv")),
-        ("isa", ctypes.c_char_p),
         *((f"{tensor}_type", c_int) for tensor in ("q", "k", "v", "o")),
         ("mask_type", c_int),
         ("mask_strides", MaskStrides),
         ("mask_keys", c_int64),
         ("softcap", c_double),
         ("sink", c_int),
-        *((name, c_void_p) for name in ("allocator_context", "allocate", "release")),
         ("segmented", c_int),
         ("holes", c_int),
         ("kv_begins", c_void_p),
@@ -84,7 +82,9 @@ class TensorsStruct(ctypes.Structure):
 
 class ExecutionStruct(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("threads", c_int), ("parallel_for", c_void_p),
-                ("parallel_context", c_void_p), ("scratch", c_void_p), ("scratch_size", c_size_t)]
+                ("parallel_context", c_void_p), ("scratch", c_void_p), ("scratch_size", c_size_t),
+                ("isa", ctypes.c_char_p),
+                *((name, c_void_p) for name in ("allocator_context", "allocate", "release"))]
 
 
 class ErrorStruct(ctypes.Structure):
@@ -97,7 +97,7 @@ def load_library():
     library.fovea_plan_isa.restype = ctypes.c_char_p
     library.fovea_plan_isa.argtypes = [c_void_p]
     library.fovea_problem_init_sized.argtypes = [c_void_p, c_size_t] + [c_int64] * 7
-    library.fovea_plan_create.argtypes = [c_void_p] * 3
+    library.fovea_plan_create.argtypes = [c_void_p] * 4
     library.fovea_plan_run.argtypes = [c_void_p] * 4
     library.fovea_allow_amx.argtypes = [c_void_p]
     library.fovea_plan_destroy.argtypes = [c_void_p]
@@ -131,7 +131,7 @@ class Solver:
             self.o = self.o.transpose(0, 2, 1, 3)
         self.failure = ErrorStruct()
         described = self.describe()
-        self.check(LIBRARY.fovea_plan_create(ctypes.byref(described), ctypes.byref(self.plan),
+        self.check(LIBRARY.fovea_plan_create(ctypes.byref(described), None, ctypes.byref(self.plan),
                                              ctypes.byref(self.failure)))
         self.tensors = TensorsStruct(ctypes.sizeof(TensorsStruct), *(t.ctypes.data for t in (q, k, v, self.o)))
         self.scratch = aligned(LIBRARY.fovea_plan_scratch_size(self.plan, threads))

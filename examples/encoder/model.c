@@ -6,32 +6,29 @@
 
 static const int64_t dim = ENCODER_DIM, hidden = ENCODER_HIDDEN, head_dim = ENCODER_DIM / ENCODER_HEADS;
 
-static void make_linear(fovea_nn_linear *linear, int64_t in, int64_t out, const float *numbers, const float *bias,
-                        const char *isa) {
+static void make_linear(fovea_nn_linear *linear, int64_t in, int64_t out, const float *numbers, const float *bias) {
   fovea_nn_linear_init(linear, in, out, numbers);
   linear->bias = bias;
-  linear->isa = isa;
 }
 
-static void make_norm(fovea_nn_norm *norm, const float *gamma, const float *beta, const char *isa) {
+static void make_norm(fovea_nn_norm *norm, const float *gamma, const float *beta) {
   fovea_nn_norm_init(norm, FOVEA_NN_LAYER_NORM, dim);
   norm->gamma = gamma;
   norm->beta = beta;
-  norm->isa = isa;
 }
 
-static void make_layer(struct layer *layer, const struct weights *weights, int i, const char *isa) {
+static void make_layer(struct layer *layer, const struct weights *weights, int i) {
   const float *parts[PART_COUNT];
   for (int part = 0; part < PART_COUNT; part++) parts[part] = weights_of_layer(weights, i, (enum layer_part)part);
-  make_linear(&layer->query, dim, dim, parts[PART_QUERY], NULL, isa);
-  make_linear(&layer->key, dim, dim, parts[PART_KEY], NULL, isa);
-  make_linear(&layer->value, dim, dim, parts[PART_VALUE], NULL, isa);
-  make_linear(&layer->output, dim, dim, parts[PART_OUTPUT], NULL, isa);
-  make_linear(&layer->up, dim, hidden, parts[PART_UP], parts[PART_UP_BIAS], isa);
-  make_linear(&layer->down, hidden, dim, parts[PART_DOWN], parts[PART_DOWN_BIAS], isa);
+  make_linear(&layer->query, dim, dim, parts[PART_QUERY], NULL);
+  make_linear(&layer->key, dim, dim, parts[PART_KEY], NULL);
+  make_linear(&layer->value, dim, dim, parts[PART_VALUE], NULL);
+  make_linear(&layer->output, dim, dim, parts[PART_OUTPUT], NULL);
+  make_linear(&layer->up, dim, hidden, parts[PART_UP], parts[PART_UP_BIAS]);
+  make_linear(&layer->down, hidden, dim, parts[PART_DOWN], parts[PART_DOWN_BIAS]);
   layer->up.activation = FOVEA_NN_RELU;
-  make_norm(&layer->self_norm, parts[PART_SELF_GAMMA], parts[PART_SELF_BETA], isa);
-  make_norm(&layer->feed_norm, parts[PART_FEED_GAMMA], parts[PART_FEED_BETA], isa);
+  make_norm(&layer->self_norm, parts[PART_SELF_GAMMA], parts[PART_SELF_BETA]);
+  make_norm(&layer->feed_norm, parts[PART_FEED_GAMMA], parts[PART_FEED_BETA]);
   fovea_nn_attention_init(&layer->attention, &layer->query, &layer->key, &layer->value, &layer->output);
   fovea_nn_block_init(&layer->block, &layer->attention, &layer->self_norm, &layer->up, &layer->down,
                       &layer->feed_norm);
@@ -41,17 +38,18 @@ bool model_create(struct model *model, const struct weights *weights, const char
                   struct failure *failure) {
   const int64_t *last = &weights->begins[ENCODER_PARTS - 2];
   fovea_nn_sinusoid_rows rows;
+  fovea_execution execution;
   fovea_error error;
   *model = (struct model){.weights = weights, .isa = isa, .threads = threads};
   fovea_nn_sinusoid_rows_init(&rows, ENCODER_LENGTH, dim, model->positions);
-  rows.isa = isa;
-  if (fovea_nn_sinusoids(&rows, NULL, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
+  fovea_execution_init(&execution);
+  execution.isa = isa;
+  if (fovea_nn_sinusoids(&rows, &execution, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
   fovea_nn_embedding_init(&model->embedding, dim, ENCODER_VOCABULARY, weights->numbers);
   model->embedding.scale = sqrtf(ENCODER_DIM);
   model->embedding.positions = (fovea_nn_table){model->positions, ENCODER_LENGTH, FOVEA_F32, dim};
-  model->embedding.isa = isa;
-  for (int i = 0; i < ENCODER_LAYERS; i++) make_layer(&model->layers[i], weights, i, isa);
-  make_norm(&model->final_norm, weights->numbers + last[0], weights->numbers + last[1], isa);
+  for (int i = 0; i < ENCODER_LAYERS; i++) make_layer(&model->layers[i], weights, i);
+  make_norm(&model->final_norm, weights->numbers + last[0], weights->numbers + last[1]);
   fovea_nn_encoder_init(&model->encoder, &model->layers[0].block, ENCODER_LAYERS);
   model->encoder.block_size = sizeof model->layers[0]; /* a block is a part of a larger struct */
   model->encoder.embedding = &model->embedding;
@@ -74,7 +72,6 @@ bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *atten
   fovea_problem_init(&problem, ENCODER_BATCH, ENCODER_HEADS, ENCODER_HEADS, ENCODER_LENGTH, ENCODER_LENGTH,
                      head_dim, head_dim);
   set_mask(&problem);
-  problem.isa = model->isa;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   tensors.mask = model->weights->seen;
   const fovea_nn_attending self = {&problem, &tensors};
@@ -87,6 +84,7 @@ bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *atten
   }
   fovea_execution_init(&execution);
   execution.threads = model->threads;
+  execution.isa = model->isa;
   return fovea_nn_encoder_run(&model->encoder, &rows, &execution, &error) == FOVEA_OK ||
          refuse(failure, "%s", error.text);
 }

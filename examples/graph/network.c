@@ -63,13 +63,11 @@ static bool holds(fovea_status status, const fovea_error *error, struct failure 
 }
 
 /* y from x, with `projected` for what goes between. */
-static bool run_layer(struct network_layer *layer, const struct club *club, const char *isa,
-                      const fovea_execution *execution, const float *x, float *projected, float *weights, float *y,
-                      struct failure *failure) {
+static bool run_layer(struct network_layer *layer, const struct club *club, const fovea_execution *execution,
+                      const float *x, float *projected, float *weights, float *y, struct failure *failure) {
   fovea_nn_linear_rows rows;
   fovea_nn_graph_tensors tensors;
   fovea_error error;
-  layer->linear.isa = layer->graph.isa = isa;
   fovea_nn_linear_rows_init(&rows, &layer->linear, club->nodes, x, projected);
   if (!holds(fovea_nn_linear_run(&layer->linear, &rows, execution, &error), &error, failure)) return false;
   fovea_nn_graph_tensors_init(&tensors, &layer->graph, club->nodes, club->nodes, club->edge_starts,
@@ -88,14 +86,12 @@ static bool run(struct network *network, const struct club *club, const char *is
   fovea_error error;
   fovea_execution_init(&execution);
   execution.threads = threads;
+  execution.isa = isa;
   for (int64_t i = 0; i < nodes; i++) x[i * nodes + i] = 1;
-  if (!run_layer(&network->first, club, isa, &execution, x, projected, answers->first, hidden, failure))
-    return false;
+  if (!run_layer(&network->first, club, &execution, x, projected, answers->first, hidden, failure)) return false;
   fovea_nn_map_init(&elu, nodes, width, hidden, hidden);
-  elu.isa = isa;
   if (!holds(fovea_nn_activate(&elu, FOVEA_NN_ELU, &execution, &error), &error, failure) ||
-      !run_layer(&network->second, club, isa, &execution, hidden, projected, answers->second, answers->logits,
-                 failure))
+      !run_layer(&network->second, club, &execution, hidden, projected, answers->second, answers->logits, failure))
     return false;
   for (int64_t i = 0; i < nodes * PARTS; i++)
     if (!isfinite(answers->logits[i])) return refuse(failure, "a logit is no number; the weights are too large");

@@ -55,13 +55,13 @@ static void make_run(struct run *run, const struct model *model, const struct ba
   fovea_problem_init(&run->problem, batch->count, model->heads, model->heads, batch->rows, batch->rows,
                      MODEL_HEAD_DIM, MODEL_HEAD_DIM);
   run->problem.cu_seqlens_q = run->problem.cu_seqlens_kv = batch->ends;
-  run->problem.isa = model->isa;
   fovea_nn_attention_tensors_init(&run->tensors, NULL, NULL);
   run->self = (fovea_nn_attending){&run->problem, &run->tensors};
   fovea_nn_encoder_rows_init(&run->rows, &run->self, batch->tokens, hidden);
   run->rows.token_type_ids = batch->types;
   fovea_execution_init(&run->execution);
   run->execution.threads = threads;
+  run->execution.isa = model->isa;
 }
 
 /* Memory at a multiple of FOVEA_SCRATCH_ALIGNMENT for all texts until a larger batch comes: the system gives new
@@ -82,7 +82,9 @@ bool encoder_vectors(const struct model *model, struct batch *batch, int threads
   struct run run;
   fovea_error error;
   make_run(&run, model, batch, threads, model->layers, NULL);
-  const size_t size = fovea_nn_encoder_scratch_size(&run.encoder, &run.rows, threads);
+  size_t size;
+  if (fovea_nn_encoder_scratch_size(&run.encoder, &run.rows, &run.execution, &size, &error) != FOVEA_OK)
+    return refuse(failure, "%s", error.text);
   char *scratch = make_room(batch, size + (size_t)(batch->rows * model->dim) * sizeof(float));
   if (!scratch) return refuse(failure, "no memory for %lld tokens", (long long)batch->rows);
   float *hidden = run.rows.y = (float *)(void *)(scratch + size);

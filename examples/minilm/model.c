@@ -177,10 +177,5 @@ void model_free(struct model *model) {
 }
 
 void model_use_isa(struct model *model, const char *isa) {
-  model->isa = model->embedding.isa = model->embedding_norm.isa = isa;
-  for (int64_t i = 0; i < model->layers; i++) {
-    struct model_layer *layer = &model->layer[i];
-    layer->query.isa = layer->key.isa = layer->value.isa = layer->output.isa = isa;
-    layer->up.isa = layer->down.isa = layer->self_norm.isa = layer->feed_norm.isa = isa;
-  }
+  model->isa = isa;
 }

@@ -45,11 +45,13 @@ static bool weigh(const struct encoding *encoding, const float *vectors, int64_t
                   float *weights, struct failure *failure) {
   fovea_nn_linear linear;
   fovea_nn_linear_rows rows;
+  fovea_execution execution;
   fovea_error error;
   fovea_nn_linear_init(&linear, encoding->model->dim, count, vectors);
-  linear.isa = encoding->model->isa;
+  fovea_execution_init(&execution);
+  execution.isa = encoding->model->isa;
   fovea_nn_linear_rows_init(&rows, &linear, 1, question, weights);
-  return fovea_nn_linear_run(&linear, &rows, NULL, &error) == FOVEA_OK || refuse(failure, "%s", error.text);
+  return fovea_nn_linear_run(&linear, &rows, &execution, &error) == FOVEA_OK || refuse(failure, "%s", error.text);
 }
 
 bool search_rank(const struct encoding *encoding, const struct lines *lines, const char *question,

@@ -71,7 +71,7 @@ static int example(struct pool *pool, const char *name, int64_t rows, int64_t ke
   fovea_error error;
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, rows, keys, DIM, DIM);
   problem.causal = 1;
-  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) return fprintf(stderr, "%s\n", error.text), 0;
+  if (fovea_plan_create(&problem, NULL, &plan, &error) != FOVEA_OK) return fprintf(stderr, "%s\n", error.text), 0;
   struct tensors tensors;
   int good = 0;
   void *memory = malloc(fovea_plan_scratch_size(plan, POOL_WORKERS) + FOVEA_SCRATCH_ALIGNMENT);

@@ -50,7 +50,7 @@ static void step(int64_t answers, int64_t first, int64_t end, float o[LAYERS][AN
         &error);
   fovea_problem_init(&problem, answers, HEADS, KV_HEADS, 1, end, DIM, DIM);
   problem.segmented = 1;
-  check(fovea_plan_create_in(&problem, plan_memory, sizeof plan_memory, &plan, &error), &error);
+  check(fovea_plan_create_in(&problem, NULL, plan_memory, sizeof plan_memory, &plan, &error), &error);
 
   for (int layer = 0; layer < LAYERS; layer++) {
     fovea_new_rows rows;

@@ -96,10 +96,12 @@ void captured_problem(const struct captured *captured, fovea_problem *problem) {
 fovea_status captured_attend(const struct captured *captured, const char *isa, float *o, fovea_error *error) {
   fovea_problem problem;
   captured_problem(captured, &problem);
-  problem.isa = isa;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = isa;
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, captured->q, captured->k, captured->v, o, NULL);
-  return fovea_attend(&problem, &tensors, NULL, error);
+  return fovea_attend(&problem, &tensors, &execution, error);
 }
 
 /* Attention never stores its weights. But O = P V, so with the identity matrix in place of V the output is P
@@ -112,8 +114,10 @@ fovea_status captured_weights(const struct captured *captured, const char *isa, 
   fovea_problem_init(&problem, 1, captured->heads, captured->heads, captured->tokens, captured->tokens,
                      captured->dim, captured->tokens);
   problem.v_strides.head = 0;
-  problem.isa = isa;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = isa;
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, captured->q, captured->k, identity, weights, NULL);
-  return fovea_attend(&problem, &tensors, NULL, error);
+  return fovea_attend(&problem, &tensors, &execution, error);
 }

@@ -91,7 +91,7 @@ static bool attend(struct view *view) {
   fovea_problem problem;
   captured_problem(captured, &problem);
   fovea_error error;
-  if (fovea_plan_create(&problem, &view->plan, &error) != FOVEA_OK ||
+  if (fovea_plan_create(&problem, NULL, &view->plan, &error) != FOVEA_OK ||
       captured_attend(captured, NULL, view->output, &error) != FOVEA_OK ||
       captured_weights(captured, NULL, view->weights, &error) != FOVEA_OK)
     return complain(view->subject->name, error.text);
@@ -150,10 +150,12 @@ static bool report_kernel(const struct view *view, const char *isa, float *outpu
   const struct captured *captured = &view->captured;
   fovea_problem problem;
   captured_problem(captured, &problem);
-  problem.isa = isa;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = isa;
   fovea_plan *plan;
   fovea_error error;
-  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) return complain(isa, error.text);
+  if (fovea_plan_create(&problem, &execution, &plan, &error) != FOVEA_OK) return complain(isa, error.text);
   double seconds = time_calls(view, plan, output);
   fovea_plan_destroy(plan);
   if (seconds <= 0) return false;

@@ -45,8 +45,10 @@ static bool open_stream(struct passage *p, int threads, struct heard *heard, str
     return refuse(failure, "%s", error.text);
   fovea_execution_init(&p->rows);
   p->rows.threads = threads;
+  p->rows.isa = p->model->isa;
   p->execution = p->rows;
-  heard->scratch_bytes = fovea_nn_stream_scratch_size(p->stream, threads);
+  if (fovea_nn_stream_scratch_size(p->stream, &p->rows, &heard->scratch_bytes, &error) != FOVEA_OK)
+    return refuse(failure, "%s", error.text);
   p->execution.scratch_size = heard->scratch_bytes;
   p->execution.scratch = allocate_aligned(heard->scratch_bytes, &p->pieces[1]);
   return p->execution.scratch || refuse(failure, "no memory for %zu bytes of scratch", heard->scratch_bytes);

@@ -21,14 +21,13 @@ static float next_number(uint64_t *state) {
 
 /* Makes random weights in rows, and packs them at *panels, behind which the next layer's go. Their variance is 1 /
  * (3 in) or so: the range is a power of two, so that it is exact. */
-static bool make_linear(fovea_nn_linear *linear, int64_t in, int64_t out, uint64_t seed, const char *isa,
-                        float *rows, float **panels, struct failure *failure) {
+static bool make_linear(fovea_nn_linear *linear, int64_t in, int64_t out, uint64_t seed, float *rows,
+                        float **panels, struct failure *failure) {
   fovea_error error;
   float range = 1;
   while ((double)range * (double)range * (double)in > 1.5) range /= 2;
   for (int64_t i = 0; i < in * out; i++) rows[i] = next_number(&seed) * range;
   fovea_nn_linear_init(linear, in, out, rows);
-  linear->isa = isa;
   if (fovea_nn_pack(linear, *panels, NULL, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
   linear->weights = *panels;
   linear->layout = FOVEA_NN_WEIGHTS_IN_PANELS;
@@ -37,8 +36,7 @@ static bool make_linear(fovea_nn_linear *linear, int64_t in, int64_t out, uint64
   return true;
 }
 
-static bool make_layer(struct model *model, int index, const char *isa, float *rows, float **panels,
-                       struct failure *failure) {
+static bool make_layer(struct model *model, int index, float *rows, float **panels, struct failure *failure) {
   struct model_layer *l = &model->layer[index];
   const struct {
     fovea_nn_linear *linear;
@@ -47,13 +45,11 @@ static bool make_layer(struct model *model, int index, const char *isa, float *r
                         {&l->output, DIM, DIM}, {&l->up, DIM, MODEL_HIDDEN}, {&l->down, MODEL_HIDDEN, DIM}};
   for (int i = 0; i < LINEARS; i++) {
     const uint64_t seed = (uint64_t)(index * LINEARS + i + 1);
-    if (!make_linear(linears[i].linear, linears[i].in, linears[i].out, seed, isa, rows, panels, failure))
-      return false;
+    if (!make_linear(linears[i].linear, linears[i].in, linears[i].out, seed, rows, panels, failure)) return false;
   }
   l->up.activation = FOVEA_NN_GELU;
   for (int i = 0; i < 2; i++) {
     fovea_nn_norm_init(&l->norms[i], FOVEA_NN_LAYER_NORM, DIM);
-    l->norms[i].isa = isa;
   }
   fovea_nn_attention_init(&l->attention, &l->query, &l->key, &l->value, &l->output);
   l->attention.rotary = &model->rotary;
@@ -63,11 +59,11 @@ static bool make_layer(struct model *model, int index, const char *isa, float *r
   return true;
 }
 
-static bool fill(struct model *model, const char *isa, float *rows, struct failure *failure) {
+static bool fill(struct model *model, float *rows, struct failure *failure) {
   float *panels = model->weights;
-  if (!make_linear(&model->input, MEL_BANDS, DIM, 0, isa, rows, &panels, failure)) return false;
+  if (!make_linear(&model->input, MEL_BANDS, DIM, 0, rows, &panels, failure)) return false;
   for (int i = 0; i < model->layers; i++) {
-    if (!make_layer(model, i, isa, rows, &panels, failure)) return false;
+    if (!make_layer(model, i, rows, &panels, failure)) return false;
   }
   return true;
 }
@@ -79,14 +75,13 @@ bool model_create(struct model *model, int layers, int64_t left, int64_t right, 
   const int64_t all = layers * each + fovea_nn_panel_elements(MEL_BANDS, DIM, FOVEA_F32);
   *model = (struct model){.layers = layers};
   fovea_rotary_init(&model->rotary, FOVEA_ROTARY_HALVES, HEAD_DIM);
-  model->rotary.isa = isa;
   fovea_problem_init(&model->problem, 1, MODEL_HEADS, MODEL_HEADS, 0, 0, HEAD_DIM, HEAD_DIM);
   model->problem.window_left = left;
   model->problem.window_right = right;
-  model->problem.isa = isa;
+  model->isa = isa;
   model->weights = malloc((size_t)all * sizeof(float));
   float *rows = malloc((size_t)DIM * MODEL_HIDDEN * sizeof(float));
-  const bool done = model->weights && rows ? fill(model, isa, rows, failure)
+  const bool done = model->weights && rows ? fill(model, rows, failure)
                                            : refuse(failure, "no memory for the weights of %d layers", layers);
   free(rows);
   if (!done) model_free(model);
@@ -113,7 +108,6 @@ bool model_run_whole(const struct model *model, int64_t frames, float *rows, con
   fovea_problem_init(&problem, 1, MODEL_HEADS, MODEL_HEADS, frames, frames, HEAD_DIM, HEAD_DIM);
   problem.window_left = model->problem.window_left;
   problem.window_right = model->problem.window_right;
-  problem.isa = model->problem.isa;
   for (int i = 0; i < model->layers; i++) {
     fovea_nn_attention_tensors tensors;
     fovea_error error;

@@ -23,6 +23,7 @@ struct model {
   const fovea_nn_block *blocks[MODEL_MOST_LAYERS];
   fovea_rotary rotary;
   fovea_problem problem; /* the window, without lengths */
+  const char *isa;       /* that runs are to be on */
   float *weights;        /* packed, of all layers */
 };
 

@@ -6,7 +6,6 @@
 struct packing {
   float *next; /* NULL: they are only counted */
   int64_t count;
-  const char *isa;
   fovea_execution execution;
   fovea_error error;
   fovea_status status;
@@ -17,7 +16,6 @@ static void add_linear(struct packing *packing, fovea_nn_linear *linear, int64_t
                        const float *weights) {
   const int64_t elements = fovea_nn_panel_elements(in, out, FOVEA_F32);
   fovea_nn_linear_init(linear, in, out, weights);
-  linear->isa = packing->isa;
   packing->count += elements;
   if (!packing->next || packing->status) return;
   packing->status = fovea_nn_pack(linear, packing->next, &packing->execution, &packing->error);
@@ -43,24 +41,21 @@ static void add_matrices(struct packing *packing, struct layers *layers, const s
   add_linear(packing, &layers->classifier, model->dim, model->vocabulary, model->classifier);
 }
 
-static void set_norm(fovea_nn_norm *norm, int64_t dim, const float *gamma, const char *isa) {
+static void set_norm(fovea_nn_norm *norm, int64_t dim, const float *gamma) {
   fovea_nn_norm_init(norm, FOVEA_NN_RMS_NORM, dim);
   norm->gamma = gamma;
-  norm->isa = isa;
 }
 
 /* SwiGLU: what the model calls the gate has the activation, so it is the block's `up`. */
-static void connect(struct layers *layers, const struct model *model, const char *isa) {
+static void connect(struct layers *layers, const struct model *model) {
   const int64_t dim = model->dim;
   fovea_nn_embedding_init(&layers->embedding, dim, model->vocabulary, model->embedding);
-  layers->embedding.isa = isa;
   fovea_rotary_init(&layers->rotary, FOVEA_ROTARY_INTERLEAVED, model->head_dim);
-  layers->rotary.isa = isa;
-  set_norm(&layers->final_norm, dim, model->final_norm, isa);
+  set_norm(&layers->final_norm, dim, model->final_norm);
   for (int64_t i = 0; i < model->layers; i++) {
     struct layer *layer = &layers->layer[i];
-    set_norm(&layer->attention_norm, dim, model->attention_norm + i * dim, isa);
-    set_norm(&layer->hidden_norm, dim, model->hidden_norm + i * dim, isa);
+    set_norm(&layer->attention_norm, dim, model->attention_norm + i * dim);
+    set_norm(&layer->hidden_norm, dim, model->hidden_norm + i * dim);
     layer->gate.activation = FOVEA_NN_SILU;
     fovea_nn_attention_init(&layer->attention, &layer->query, &layer->key, &layer->value, &layer->output);
     layer->attention.rotary = &layers->rotary;
@@ -73,15 +68,16 @@ static void connect(struct layers *layers, const struct model *model, const char
 
 bool layers_create(struct layers *layers, const struct model *model, const char *isa, int threads,
                    struct failure *failure) {
-  struct packing packing = {.isa = isa};
+  struct packing packing = {.next = NULL};
   fovea_execution_init(&packing.execution);
   packing.execution.threads = threads;
+  packing.execution.isa = isa;
   *layers = (struct layers){.layer = calloc((size_t)model->layers, sizeof *layers->layer)};
   if (!layers->layer) return refuse(failure, "no memory for %d layers", (int)model->layers);
   add_matrices(&packing, layers, model);
   packing.next = layers->panels = malloc((size_t)packing.count * sizeof(float));
   if (packing.next) add_matrices(&packing, layers, model);
-  connect(layers, model, isa);
+  connect(layers, model);
   if (packing.next && packing.status == FOVEA_OK) return true;
   layers_destroy(layers);
   return packing.next ? refuse(failure, "%s", packing.error.text)

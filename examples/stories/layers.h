@@ -23,7 +23,7 @@ struct layers {
   float *panels; /* of all matrices, packed */
 };
 
-/* For one instruction set; NULL: the best. `isa` is kept. The threads pack weights. */
+/* The threads pack weights, on this instruction set (NULL: the best). */
 bool layers_create(struct layers *layers, const struct model *model, const char *isa, int threads,
                    struct failure *failure);
 void layers_destroy(struct layers *layers);

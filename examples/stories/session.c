@@ -57,7 +57,6 @@ static void describe(const struct session *session, int64_t rows, const int64_t 
   problem->window_left = session->options.window > 0 ? session->options.window - 1 : FOVEA_UNLIMITED;
   problem->segmented = 1;
   problem->kv_begins = begin;
-  problem->isa = session->options.isa;
   problem->scores = problem->values = session->options.mode;
 }
 
@@ -111,6 +110,7 @@ static bool feed_chunk(struct session *session, const int32_t *tokens, int64_t r
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = session->options.threads;
+  execution.isa = session->options.isa;
   if (!cache_reserve(&session->cache, session->position + rows, failure) ||
       !embed(session, tokens, rows, &execution, failure) || !run_layers(session, rows, &execution, failure) ||
       !cache_settle(&session->cache, session->position + rows, failure) ||

@@ -32,49 +32,45 @@ static bool take_vector(const struct model *model, const char *name, int64_t cou
   return true;
 }
 
-static bool take_table(const struct model *model, const char *name, int64_t count, int64_t dim, const char *isa,
+static bool take_table(const struct model *model, const char *name, int64_t count, int64_t dim,
                        fovea_nn_embedding *embedding, struct failure *failure) {
   struct numbers numbers;
   if (!safetensors_take(&model->file, name, count, dim, &numbers, failure)) return false;
   fovea_nn_embedding_init(embedding, dim, count, numbers.data);
   embedding->tokens.type = numbers.type;
-  embedding->isa = isa;
   return true;
 }
 
 /* `prefix` and `suffix` surround the names' "weight" and "bias". */
 static bool take_linear(const struct model *model, const char *prefix, const char *suffix, int64_t in, int64_t out,
-                        const char *isa, fovea_nn_linear *linear, struct failure *failure) {
+                        fovea_nn_linear *linear, struct failure *failure) {
   char name[NAME_SIZE];
   struct numbers weights;
   snprintf(name, sizeof name, "%s.weight%s", prefix, suffix);
   if (!safetensors_take(&model->file, name, out, in, &weights, failure)) return false;
   fovea_nn_linear_init(linear, in, out, weights.data);
   linear->weight_type = weights.type;
-  linear->isa = isa;
   snprintf(name, sizeof name, "%s.bias%s", prefix, suffix);
   return take_vector(model, name, out, &linear->bias, failure);
 }
 
-static bool take_reader(struct model *model, const char *isa, struct failure *failure) {
+static bool take_reader(struct model *model, struct failure *failure) {
   static const char *const inputs[DIRECTIONS] = {"_ih_l0", "_ih_l0_reverse"};
   static const char *const hiddens[DIRECTIONS] = {"_hh_l0", "_hh_l0_reverse"};
   const int64_t state = model->state;
   for (int i = 0; i < DIRECTIONS; i++) {
-    if (!take_linear(model, "reader", inputs[i], model->embedded, 3 * state, isa, &model->reader_input[i],
-                     failure) ||
-        !take_linear(model, "reader", hiddens[i], state, 3 * state, isa, &model->reader_hidden[i], failure))
+    if (!take_linear(model, "reader", inputs[i], model->embedded, 3 * state, &model->reader_input[i], failure) ||
+        !take_linear(model, "reader", hiddens[i], state, 3 * state, &model->reader_hidden[i], failure))
       return false;
     fovea_nn_cell_init(&model->reader[i], NULL, &model->reader_hidden[i]);
-    model->reader[i].isa = isa;
   }
   return true;
 }
 
-static bool take_alignment(struct model *model, const char *isa, struct failure *failure) {
+static bool take_alignment(struct model *model, struct failure *failure) {
   const int64_t state = model->state, aligned = model->aligned;
   struct numbers score, key;
-  if (!take_linear(model, "query", "", state, aligned, isa, &model->query, failure) ||
+  if (!take_linear(model, "query", "", state, aligned, &model->query, failure) ||
       !safetensors_take(&model->file, "key.weight", aligned, 2 * state, &key, failure) ||
       !safetensors_take(&model->file, "score.weight", 1, aligned, &score, failure))
     return false;
@@ -83,28 +79,26 @@ static bool take_alignment(struct model *model, const char *isa, struct failure 
   model->key.weight_type = key.type;
   fovea_nn_additive_init(&model->alignment, aligned, score.data);
   model->alignment.query = &model->query;
-  model->key.isa = model->alignment.isa = isa;
   return true;
 }
 
-static bool take_writer(struct model *model, const char *isa, struct failure *failure) {
+static bool take_writer(struct model *model, struct failure *failure) {
   const int64_t state = model->state;
-  if (!take_linear(model, "writer", "_ih", 2 * state + model->fed, 3 * state, isa, &model->writer_input, failure) ||
-      !take_linear(model, "writer", "_hh", state, 3 * state, isa, &model->writer_hidden, failure) ||
-      !take_linear(model, "answer", "", 3 * state, SYMBOL_COUNT, isa, &model->answer, failure))
+  if (!take_linear(model, "writer", "_ih", 2 * state + model->fed, 3 * state, &model->writer_input, failure) ||
+      !take_linear(model, "writer", "_hh", state, 3 * state, &model->writer_hidden, failure) ||
+      !take_linear(model, "answer", "", 3 * state, SYMBOL_COUNT, &model->answer, failure))
     return false;
   fovea_nn_cell_init(&model->writer, &model->writer_input, &model->writer_hidden);
-  model->writer.isa = isa;
   return true;
 }
 
 bool model_read(struct model *model, const char *path, const char *isa, struct failure *failure) {
-  *model = (struct model){.embedded = 0};
+  *model = (struct model){.isa = isa};
   if (!safetensors_read(&model->file, path, failure)) return false;
   if (find_sizes(model, failure) &&
-      take_table(model, "letters.weight", LETTER_COUNT, model->embedded, isa, &model->letters, failure) &&
-      take_table(model, "symbols.weight", SYMBOL_COUNT, model->fed, isa, &model->symbols, failure) &&
-      take_reader(model, isa, failure) && take_alignment(model, isa, failure) && take_writer(model, isa, failure))
+      take_table(model, "letters.weight", LETTER_COUNT, model->embedded, &model->letters, failure) &&
+      take_table(model, "symbols.weight", SYMBOL_COUNT, model->fed, &model->symbols, failure) &&
+      take_reader(model, failure) && take_alignment(model, failure) && take_writer(model, failure))
     return true;
   model_free(model);
   return false;

@@ -21,6 +21,7 @@ struct model {
   fovea_nn_linear query, key;
   fovea_nn_additive alignment; /* without `key`: keys are projected once for all steps */
   fovea_nn_linear answer;
+  const char *isa; /* that it runs on; NULL: the best */
 };
 
 /* Reads the tensors that train.py writes, for one instruction set (NULL: the best). `path` and `isa` are kept. */

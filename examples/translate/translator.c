@@ -39,6 +39,7 @@ static bool make_workspace(struct workspace *work, const struct model *model, in
   for (int i = 0; i < count; next += parts[i++].size) *parts[i].part = next;
   fovea_execution_init(&work->execution);
   work->execution.threads = threads;
+  work->execution.isa = model->isa;
   return true;
 }
 

@@ -40,7 +40,6 @@ static fovea_status run_layers(const struct model *model, int64_t count, const f
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
   fovea_problem_init(&problem, count, MODEL_HEADS, MODEL_HEADS, TOKENS, TOKENS, head_dim, head_dim);
-  problem.isa = model->isa;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   if (weights) problem.score_output = FOVEA_SCORES_WEIGHTS;
   const fovea_nn_attending self = {&problem, &tensors};
@@ -75,6 +74,7 @@ static bool run(const struct model *model, const unsigned char *images, int64_t 
   float *patches = tokens + token_numbers;
   fovea_execution_init(&execution);
   execution.threads = threads;
+  execution.isa = model->isa;
   for (int64_t i = 0; i < count; i++) cut_patches(images + i * IMAGE_PIXELS, patches + i * IMAGE_PIXELS);
   fovea_status status = embed(model, patches, count, &execution, tokens, &error);
   if (!status) status = run_layers(model, count, &execution, tokens, weights, &error);
@@ -100,10 +100,12 @@ bool encoder_attention(const struct model *model, const unsigned char *image, fl
 bool encoder_probabilities(const struct model *model, const float *logits, float *probabilities,
                            struct failure *failure) {
   fovea_nn_map map;
+  fovea_execution execution;
   fovea_error error;
   fovea_nn_map_init(&map, 1, DIGITS, logits, probabilities);
-  map.isa = model->isa;
-  return fovea_nn_softmax(&map, NULL, &error) == FOVEA_OK || refuse(failure, "%s", error.text);
+  fovea_execution_init(&execution);
+  execution.isa = model->isa;
+  return fovea_nn_softmax(&map, &execution, &error) == FOVEA_OK || refuse(failure, "%s", error.text);
 }
 
 int encoder_choice(const float *logits) {

@@ -380,8 +380,6 @@ typedef struct fovea_problem {
   const int32_t *cu_seqlens_q;
   const int32_t *cu_seqlens_kv;
 
-  const char *isa; /* NULL (default): the best of this CPU; else a name that fovea_isa_at() has as usable */
-
   fovea_type q_type, k_type, v_type, o_type; /* default FOVEA_F32; any mix */
 
   /* For batch entry b, query head h, row i and key mask_begin + j, the mask has element
@@ -396,9 +394,6 @@ typedef struct fovea_problem {
 
   double softcap;  /* 0 (default): none; else a score is softcap * tanh(scale * q.k / softcap) */
   fovea_sink sink; /* default FOVEA_SINK_NONE */
-
-  /* Allocates the plan, which keeps the allocator, and scratch that a run allocates. Default: malloc(), free(). */
-  fovea_allocator allocator;
 
   /* 1: K and V are in segments of caches, fovea_tensors.sequences. k_type, v_type, k_strides, v_strides and
    * cu_seqlens_kv are then not used, and kv_len is the length of the longest entry, in positions. Default 0. */
@@ -668,7 +663,6 @@ typedef struct fovea_state {
   int64_t keys_begin, keys_end;    /* positions: 0 <= keys_begin <= keys_end */
   float *numbers;                  /* the first float of the row with all indices 0 */
   fovea_strides strides;           /* in floats; default: FOVEA_CONTIGUOUS, (batch, heads, rows) */
-  const char *isa;                 /* for merging; as in fovea_problem */
 } fovea_state;
 
 /* Returns how many floats a row of a state has; 0 if the range is empty or an argument is out of range. */
@@ -776,13 +770,21 @@ typedef struct fovea_execution {
   void *scratch;       /* NULL (default): the call allocates and frees it. The bytes needed may not overlap
                           anything else that the run uses: tensors, segments, states, the plan */
   size_t scratch_size; /* bytes at scratch; see fovea_plan_scratch_size(). 0 without scratch */
+  const char *isa;     /* NULL (default): the best of this CPU; else a name that fovea_isa_at() has as usable */
+  fovea_allocator allocator; /* of what the call allocates: a plan, which keeps it, or scratch; default: malloc(),
+                                free() */
 } fovea_execution;
 
+/* One execution may go to all calls, and a call takes what it needs of it. Making a plan takes isa and allocator;
+ * threads, parallel_for and scratch are those of the run. A run of a plan takes the allocator for scratch, and its
+ * isa is NULL or that of the plan. Calls that allocate nothing do not call the allocator, and calls that only copy
+ * (fovea_sequence_copy()) or run tasks (fovea_tasks_run()) look up no isa. */
+
 /* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_sequence_move(), fovea_rotary_apply() and those that
- * merge, finish and make states) take threads and parallel_for from it, allocate nothing, and refuse scratch. Rows
- * are shared out only if there is work for more than one thread. A caller with threads of its own may instead make
- * one call for each part of the heads, rows or batch entries, at the same time. `execution` and `error` may be
- * NULL. */
+ * merge, finish and make states) take threads, parallel_for and isa from it, allocate nothing, and refuse scratch.
+ * Rows are shared out only if there is work for more than one thread. A caller with threads of its own may make one
+ * call for each part of the heads, rows or batch entries, at the same time. `execution` and `error` may be NULL.
+ */
 
 /* Sets all defaults. Callers in C use fovea_execution_init(). */
 FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
@@ -835,7 +837,7 @@ FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_st
 
 /* Finishes a state: writes O and LSE (unless NULL) from tensors->state. It uses these fields of the problem: batch,
  * heads, q_len, v_dim, cu_seqlens_q (only whether it is NULL: all q_len rows are written), o_type, o_strides,
- * lse_strides, sink, normaliser, divisor, divisor_value and isa. The problem's arrays need not exist any more. The
+ * lse_strides, sink, normaliser, divisor and divisor_value. The problem's arrays need not exist any more. The
  * sinks are tensors->sinks; a state has none. If the state is of all keys, cut at multiples of FOVEA_SPAN_KEYS, O
  * and LSE have the bits of fovea_attend(). Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
@@ -856,8 +858,10 @@ FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, con
  * same time, with different tensors and scratch. */
 typedef struct fovea_plan fovea_plan;
 
-/* Checks the problem and allocates a plan for it. On failure *plan is NULL. */
-FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error);
+/* Checks the problem and allocates a plan for it, with the isa and the allocator of `execution` (NULL: all defaults).
+ * The name of the isa need not exist any more when the plan runs. On failure *plan is NULL. */
+FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, const fovea_execution *execution,
+                                         fovea_plan **plan, fovea_error *error);
 FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* frees a plan; NULL is allowed */
 
 /* Returns the bytes of a plan of `batch` entries; 0 if batch is below 1, SIZE_MAX if a size_t cannot hold them. */
@@ -868,8 +872,8 @@ FOVEA_API size_t fovea_plan_size(int64_t batch);
  * holds plans of smaller batches, so an engine that decodes can make the plan of each step in the same place. A new
  * plan ends the one before in this memory. fovea_plan_destroy() does nothing to such a plan. On failure *plan is
  * NULL, and a plan that was in this memory is lost. */
-FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *memory, size_t size,
-                                            fovea_plan **plan, fovea_error *error);
+FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, const fovea_execution *execution,
+                                            void *memory, size_t size, fovea_plan **plan, fovea_error *error);
 
 /* The alignment of scratch, in bytes. */
 #define FOVEA_SCRATCH_ALIGNMENT 64
@@ -889,7 +893,8 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
  * but 0, and for mask_begins. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
-/* Runs the whole plan. `execution` and `error` may be NULL. */
+/* Runs the whole plan. `execution` and `error` may be NULL. If isa is not NULL, it names the table of kernels that the
+ * plan was made for (else FOVEA_ERROR_UNUSED). */
 FOVEA_API fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensors *tensors,
                                       const fovea_execution *execution, fovea_error *error);
 
@@ -981,8 +986,6 @@ typedef struct fovea_rotary {
   const float *cosines, *sines;
   int64_t table_rows, table_stride; /* default, and without tables: 0, and FOVEA_CONTIGUOUS, dims / 2 */
 
-  const char *isa; /* as in fovea_problem */
-
   /* Positions of several numbers: M-RoPE of Qwen2-VL has a time, a height and a width for each row. pair_axes[i],
    * of dims / 2 numbers from 0 to axes - 1, says which number of its row's position pair i rotates by;
    * fovea_rotary_sections() fills it (fovea/rotary_scaling.h). Lists of positions then have `axes` numbers for each
@@ -1052,7 +1055,6 @@ typedef struct fovea_hadamard {
   void *to;                               /* either `from`, with its type and strides, or memory that is not read */
   fovea_strides from_strides, to_strides; /* default: FOVEA_CONTIGUOUS */
   fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
-  const char *isa;                        /* as in fovea_problem */
 } fovea_hadamard;
 
 /* Sets these seven fields, and the others to their defaults. Callers in C use fovea_hadamard_init(). */
@@ -1086,7 +1088,6 @@ typedef struct fovea_new_rows {
   const int64_t *first_positions;
   /* `batch` int64, each from 0 to rows: how many rows each entry has. Default NULL: all. */
   const int64_t *row_counts;
-  const char *isa; /* as in fovea_problem; `isa` of the rotary embedding is not used */
 
   /* Packed batches: the new rows of entry b are rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1,
    * kv_heads, rows, dim). These are `batch` + 1 numbers from 0 to rows that never decrease. Batch strides are then
@@ -1160,7 +1161,6 @@ typedef struct fovea_move {
   const fovea_rotary *rotary;
   int64_t rotate_by;  /* from -2^40 to 2^40, on every axis. Default FOVEA_ROTATE_AS_MOVED: to - begin */
   int64_t k_hadamard; /* as the keys were appended with; used with `rotary`. Default 0 */
-  const char *isa;    /* as in fovea_problem */
 } fovea_move;
 
 /* Sets these seven fields, and the others to their defaults. Callers in C use fovea_move_init(). */
@@ -1349,11 +1349,11 @@ typedef struct fovea_isa_report {
   const char *name;   /* of a set, "avx512"; of one table of a set with several, "avx512/vnni" */
   const char *base;   /* the set whose operations this one has, but for those that it adds: of a table its set, of
                          "avx512_bf16" "avx512". Else its own name */
-  int usable;         /* 1: a problem may name it */
-  int chosen;         /* 1: the set that problems get if they name none; 0 for tables of a set */
+  int usable;         /* 1: an execution may name it */
+  int chosen;         /* 1: the set that is taken if an execution names none; 0 for tables of a set */
   int meant;          /* 1: the table of a set that the set's name means here, so that both names are one */
   fovea_type type;    /* FOVEA_F32: may be chosen for any problem. Else it has faster products for Q and K of this
-                         type, and for bf16 mode if that is bf16; it is chosen for these only. A problem that names
+                         type, and for bf16 mode if that is bf16; it is chosen for these only. An execution that names
                          it may be any */
   const char *reason; /* why it is chosen or not */
 } fovea_isa_report;
@@ -1363,8 +1363,8 @@ typedef struct fovea_isa_report {
  * Thread-safe. */
 FOVEA_API fovea_status fovea_isa_at(int index, fovea_isa_report *report);
 
-/* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the problem's isa is
- * this one (NULL: the problem names none) and the type of Q and K is `type` (FOVEA_F32: also if theirs differ).
+/* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the execution's isa
+ * is this one (NULL: it names none) and the type of Q and K is `type` (FOVEA_F32: also if theirs differ).
  * `error` may be NULL. Errors: FOVEA_ERROR_ISA_UNKNOWN, FOVEA_ERROR_ISA_UNUSABLE, FOVEA_ERROR_TYPE,
  * FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE. Thread-safe. */
 FOVEA_API fovea_status fovea_isa_find(const char *isa, fovea_type type, fovea_isa_report *report,

@@ -46,8 +46,6 @@ typedef struct fovea_nn_graph {
   /* 1: the output is the mean of the heads, (nodes, dim). Default 0: (nodes, heads, dim). */
   int average_heads;
   const float *bias; /* added to each output: heads * dim numbers, or `dim` of a mean. NULL (default): none */
-  const char *isa;   /* as in fovea_problem */
-  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
 } fovea_nn_graph;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_graph_init(). */
@@ -122,16 +120,18 @@ static inline void fovea_nn_graph_tensors_init(fovea_nn_graph_tensors *tensors, 
  *
  * PyTorch Geometric adds 1e-16 to the sum of weights, which is at least 1: that changes no f32.
  *
- * Needs scratch (fovea_nn_graph_scratch_size()), from `execution` or else allocated once by graph->allocator. A
+ * Needs scratch (fovea_nn_graph_scratch_size()), from `execution` or else allocated once by its allocator. A
  * call that fails has written nothing. Errors: FOVEA_ERROR_PATTERN for edges out of range; others as in nn.h. */
 FOVEA_NN_API fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
                                              const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused.
- * It follows from heads, dim, the largest number of edges of a node, for GAT from the number of nodes, and with the
- * layer `edge` or scores of GAT from features also from edges: it reads the lists of edges. */
-FOVEA_NN_API size_t fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
-                                                int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. It follows from heads, dim, the
+ * largest number of edges of a node, for GAT from the number of nodes, and with the layer `edge` or scores of GAT from
+ * features also from edges: it reads the lists of edges. */
+FOVEA_NN_API fovea_status fovea_nn_graph_scratch_size(const fovea_nn_graph *graph,
+                                                      const fovea_nn_graph_tensors *tensors,
+                                                      const fovea_execution *execution, size_t *size,
+                                                      fovea_error *error);
 
 #ifdef __cplusplus
 }

@@ -45,23 +45,24 @@ static inline void fovea_nn_linformer_init(fovea_nn_linformer *linformer, int64_
 }
 
 /* Computes attention of Q over the projected K and V, tensors that the caller's linear layers made. Of the problem
- * it uses sizes, strides, types, scale, softcap, sink, normaliser, scales, lengths and `isa`; kv_len is at most
+ * it uses sizes, strides, types, scale, softcap, sink, normaliser, scales and lengths; kv_len is at most
  * max_len. Keys and values at kv_lens[b] and beyond are not read, which has the bits of zeros there. Rules over
  * positions of keys, position terms, masks, caches and packed batches are refused: projected keys have no
  * positions; so are results other than O and LSE. Of the tensors it uses q, k, v, o, lse, sinks and scales. The
  * bits of a row do not depend on the rest of the batch, nor on threads (docs/numerics.md, L19).
  *
  * Multiplications: batch * (kv_heads * kv_len + heads * q_len) * k * (qk_dim + v_dim). Needs scratch
- * (fovea_nn_linformer_scratch_size()), from `execution` or else allocated by the problem's allocator: 4 k (qk_dim +
+ * (fovea_nn_linformer_scratch_size()), from `execution` or else allocated by its allocator: 4 k (qk_dim +
  * v_dim) bytes for each kv head and 2,048 keys, and that of attention over k keys. */
 FOVEA_NN_API fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linformer, const fovea_problem *problem,
                                                  const fovea_tensors *tensors, const fovea_execution *execution,
                                                  fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the sizes or the problem
- * would be refused. */
-FOVEA_NN_API size_t fovea_nn_linformer_scratch_size(const fovea_nn_linformer *linformer,
-                                                    const fovea_problem *problem, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. */
+FOVEA_NN_API fovea_status fovea_nn_linformer_scratch_size(const fovea_nn_linformer *linformer,
+                                                          const fovea_problem *problem,
+                                                          const fovea_execution *execution, size_t *size,
+                                                          fovea_error *error);
 
 /* ---- Differential attention ---------------------------------------------------------------------------------- */
 
@@ -106,16 +107,17 @@ FOVEA_NN_API fovea_status fovea_nn_differential_lambda(int64_t dim, const float 
  * than O are refused. A row that sees no key gets zeros, if eps is not 0.
  *
  * Takes the time of two attentions. Needs scratch (fovea_nn_differential_scratch_size()), from `execution` or else
- * allocated by the problem's allocator: twice O in f32, and that of an attention. */
+ * allocated by its allocator: twice O in f32, and that of an attention. */
 FOVEA_NN_API fovea_status fovea_nn_differential_run(const fovea_nn_differential *differential,
                                                     const fovea_problem *problem, const fovea_tensors *first,
                                                     const fovea_tensors *second, const fovea_execution *execution,
                                                     fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the problem or the numbers
- * would be refused. */
-FOVEA_NN_API size_t fovea_nn_differential_scratch_size(const fovea_nn_differential *differential,
-                                                       const fovea_problem *problem, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. */
+FOVEA_NN_API fovea_status fovea_nn_differential_scratch_size(const fovea_nn_differential *differential,
+                                                             const fovea_problem *problem,
+                                                             const fovea_execution *execution, size_t *size,
+                                                             fovea_error *error);
 
 /* ---- Multi-head latent attention ----------------------------------------------------------------------------- */
 
@@ -209,14 +211,14 @@ static inline void fovea_nn_latent_tensors_init(fovea_nn_latent_tensors *tensors
 
 /* Computes a layer. The problem is that of the heads: heads and as many kv_heads, qk_dim of qk_nope_head_dim +
  * qk_rope_head_dim, v_dim of v_head_dim; it has the rules, mask, scale, softcap, sink, lists of lengths,
- * `segmented` and `isa`, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; set that times
+ * and `segmented`, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; set that times
  * YaRN's mscale^2 if the model has it. Without caches kv_len is q_len, and rows may not be packed. The expanded
  * form reads a cache from position 0 on, so it excludes kv_begins.
  *
  * In each form a row has the same bits in a prompt, in any chunks of it, and in steps of decoding from a cache of
  * the same type: what lies in the cache is all that later rows see of earlier ones.
  *
- * Needs scratch (fovea_nn_latent_scratch_size()), from `execution` or else allocated by the problem's allocator,
+ * Needs scratch (fovea_nn_latent_scratch_size()), from `execution` or else allocated by its allocator,
  * after a plan that measures it; so does fovea_nn_latent_scratch_size(). A call that is refused has written neither
  * y nor a cache. Multiplications, of attention alone, for R rows and L keys: expanded heads * L * (rank * (nope +
  * v) + R * (nope + rope + v)), absorbed heads * R * (rank * (nope + v) + L * (2 rank + rope)). */
@@ -224,10 +226,12 @@ FOVEA_NN_API fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, con
                                               const fovea_nn_latent_tensors *tensors,
                                               const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the layers or the problem
- * would be refused. Segments are counted in `tensors`, of which nothing else is used; NULL: none. */
-FOVEA_NN_API size_t fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const fovea_problem *problem,
-                                                 const fovea_nn_latent_tensors *tensors, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. Segments are counted in `tensors`, of
+ * which nothing else is used; NULL: none. */
+FOVEA_NN_API fovea_status fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const fovea_problem *problem,
+                                                       const fovea_nn_latent_tensors *tensors,
+                                                       const fovea_execution *execution, size_t *size,
+                                                       fovea_error *error);
 
 #ifdef __cplusplus
 }

@@ -45,9 +45,7 @@ typedef struct fovea_nn_linear_attention {
   double scale; /* of o; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(k_dim). Finite as f32 */
   int per_dim;  /* 1: each dim of k has a decay of its own (GLA, KDA); 0 (default): a token of a head has one */
   int unit;     /* 1: each row of q and of k is divided by sqrt(sum of its squares + unit_eps); 0 (default): no */
-  double unit_eps;           /* with unit; default: 1e-6, as fla's l2norm. From 0 on */
-  const char *isa;           /* as in fovea_problem */
-  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
+  double unit_eps; /* with unit; default: 1e-6, as fla's l2norm. From 0 on */
 } fovea_nn_linear_attention;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_linear_attention_init(). */
@@ -134,16 +132,16 @@ static inline void fovea_nn_linear_attention_tensors_init(fovea_nn_linear_attent
  * Entries do not depend on each other: an entry of a padded or packed batch has the bits of a call of its own.
  *
  * Needs scratch (fovea_nn_linear_attention_scratch_size()), from `execution` or else allocated by
- * attention->allocator: for each worker one head's state and some tokens as f32. */
+ * its allocator: for each worker one head's state and some tokens as f32. */
 FOVEA_NN_API fovea_status fovea_nn_linear_attention_run(const fovea_nn_linear_attention *attention,
                                                         const fovea_nn_linear_attention_tensors *tensors,
                                                         const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused:
- * the tensors are checked as well. */
-FOVEA_NN_API size_t fovea_nn_linear_attention_scratch_size(const fovea_nn_linear_attention *attention,
-                                                           const fovea_nn_linear_attention_tensors *tensors,
-                                                           int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+FOVEA_NN_API fovea_status fovea_nn_linear_attention_scratch_size(const fovea_nn_linear_attention *attention,
+                                                                 const fovea_nn_linear_attention_tensors *tensors,
+                                                                 const fovea_execution *execution, size_t *size,
+                                                                 fovea_error *error);
 
 #ifdef __cplusplus
 }

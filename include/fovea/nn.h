@@ -7,7 +7,7 @@
  * inputs give the same bits on every instruction set, for any number of threads and any number of rows: a row alone
  * has the bits that it has in a batch. docs/numerics.md, part "Layers", states the arithmetic.
  *
- * Unless it says otherwise, a function runs as row-wise calls do (fovea_execution): threads and parallel_for are
+ * Unless it says otherwise, a function runs as row-wise calls do (fovea_execution): threads, parallel_for and isa are
  * used, scratch is refused, `execution` and `error` may be NULL. A call that fails has written nothing. Calls may
  * run at the same time if no two of them write the same output. */
 #ifndef FOVEA_NN_H
@@ -60,7 +60,6 @@ typedef struct fovea_nn_linear {
                              or 0 */
   const float *bias;      /* `out` numbers; NULL (default): none */
   fovea_nn_activation activation; /* default FOVEA_NN_LINEAR */
-  const char *isa;                /* as in fovea_problem */
 } fovea_nn_linear;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_linear_init(). */
@@ -129,7 +128,6 @@ typedef struct fovea_nn_map {
   void *y;                    /* (rows, dim), apart from x, or x itself */
   fovea_type x_type, y_type;  /* default FOVEA_F32 */
   int64_t x_stride, y_stride; /* elements from row to row; default: dim */
-  const char *isa;            /* as in fovea_problem */
 } fovea_nn_map;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_map_init(). */
@@ -166,7 +164,6 @@ typedef struct fovea_nn_norm {
   double eps;              /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_SCALE */
   const float *gamma;      /* `dim` numbers; NULL (default): none */
   const float *beta;       /* `dim` numbers; NULL (default): none, as an RMS norm must have */
-  const char *isa;         /* as in fovea_problem */
 } fovea_nn_norm;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_norm_init(). */
@@ -330,16 +327,19 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
  * PyTorch's add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32
  * between.
  *
- * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
+ * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by its
  * allocator. A call that fails has written neither y nor scores nor a cache. */
 FOVEA_NN_API fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
                                                  const fovea_nn_attention_tensors *tensors,
                                                  const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers; 0 if the problem has no plan. 0 workers stand for
- * fovea_default_threads(); with a parallel_for of your own, name its workers, or the number of CPUs. */
-FOVEA_NN_API size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention,
-                                                    const fovea_problem *problem, int workers);
+/* Sets *size to the bytes of scratch that a run needs with this execution: its threads and its isa; 0: none. Scratch
+ * of the execution is not used. If the layer or the problem is refused, it returns the error, and *size is 0. All
+ * *_scratch_size() of fovea_nn are so: a size of 0 with FOVEA_OK is no refusal. */
+FOVEA_NN_API fovea_status fovea_nn_attention_scratch_size(const fovea_nn_attention *attention,
+                                                          const fovea_problem *problem,
+                                                          const fovea_execution *execution, size_t *size,
+                                                          fovea_error *error);
 
 /* ---- Encoder and decoder layers ------------------------------------------------------------------------------ */
 
@@ -386,14 +386,16 @@ typedef struct fovea_nn_attending {
  * is NULL without cross-attention. The bits are those of its steps by single calls, with f32 between. y and scores
  * lie apart from each other, from scratch and from the weights. Fails as fovea_nn_attention_run() does.
  *
- * Needs scratch, from `execution` or else allocated by the allocator of the problem of `self`. */
+ * Needs scratch, from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
                                              const fovea_nn_attending *cross, const float *x, float *y,
                                              const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch, as fovea_nn_attention_scratch_size() does; 0 if a problem has no plan. */
-FOVEA_NN_API size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
-                                                const fovea_nn_attending *cross, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. */
+FOVEA_NN_API fovea_status fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                                      const fovea_nn_attending *cross,
+                                                      const fovea_execution *execution, size_t *size,
+                                                      fovea_error *error);
 
 /* ---- Positions and embedding -------------------------------------------------------------------------------- */
 
@@ -436,7 +438,6 @@ typedef struct fovea_nn_sinusoid_rows {
   fovea_type x_type; /* default FOVEA_F32 */
   int64_t x_stride;  /* default: dim */
   float scale;       /* finite; default 1. Vaswani et al. take sqrt(dim) */
-  const char *isa;   /* as in fovea_problem */
 } fovea_nn_sinusoid_rows;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_sinusoid_rows_init(). */
@@ -469,7 +470,6 @@ typedef struct fovea_nn_embedding {
   fovea_nn_table token_types; /* BERT's; default: none */
   fovea_nn_table positions;   /* learned, or written by fovea_nn_sinusoids(); default: none */
   float scale;                /* of tokens; finite; default 1 */
-  const char *isa;            /* as in fovea_problem */
 } fovea_nn_embedding;
 
 /* Sets these fields, tokens as `count` contiguous rows of f32, and the others to their defaults. Callers in C use
@@ -540,7 +540,6 @@ typedef struct fovea_nn_dropout_rows {
   float p;                    /* the chance of a zero, from 0 to 1 (else FOVEA_ERROR_SCALE); default 0 */
   uint64_t seed, stream;      /* any; a stream for each layer and step; default 0 */
   int64_t first_row;          /* what row 0 is in a larger batch; the last index must be below 2^62; default 0 */
-  const char *isa;            /* as in fovea_problem */
 } fovea_nn_dropout_rows;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_dropout_rows_init(). */
@@ -625,13 +624,15 @@ static inline void fovea_nn_encoder_rows_init(fovea_nn_encoder_rows *rows, const
 /* Computes y: the bits are those of fovea_nn_embed(), fovea_nn_norm_run() and fovea_nn_block_run() one after the
  * other, with f32 between. A call that fails has written neither y nor scores nor a cache.
  *
- * Needs scratch, from `execution` or else allocated once by the allocator of the problem of `self`. */
+ * Needs scratch, from `execution` or else allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
                                                const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch, as fovea_nn_attention_scratch_size() does; 0 if a layer or a problem is refused. */
-FOVEA_NN_API size_t fovea_nn_encoder_scratch_size(const fovea_nn_encoder *encoder,
-                                                  const fovea_nn_encoder_rows *rows, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. */
+FOVEA_NN_API fovea_status fovea_nn_encoder_scratch_size(const fovea_nn_encoder *encoder,
+                                                        const fovea_nn_encoder_rows *rows,
+                                                        const fovea_execution *execution, size_t *size,
+                                                        fovea_error *error);
 
 /* A transformer that reads one sequence and writes another (Vaswani et al., 2017). The decoder's layers have
  * cross-attention. Prepare it with fovea_nn_encoder_decoder_init(). */
@@ -661,33 +662,37 @@ static inline void fovea_nn_encoder_decoder_init(fovea_nn_encoder_decoder *model
  * `self`.
  *
  * Fails as fovea_nn_encoder_run() does; the source's y may have been written if the target fails. Needs scratch,
- * from `execution` or else allocated once by the allocator of the problem of the target's `self`. */
+ * from `execution` or else allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_run(const fovea_nn_encoder_decoder *model,
                                                        const fovea_nn_encoder_rows *source,
                                                        const fovea_nn_encoder_rows *target,
                                                        const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch, as fovea_nn_attention_scratch_size() does; 0 if a layer or a problem is refused. */
-FOVEA_NN_API size_t fovea_nn_encoder_decoder_scratch_size(const fovea_nn_encoder_decoder *model,
-                                                          const fovea_nn_encoder_rows *source,
-                                                          const fovea_nn_encoder_rows *target, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. */
+FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_scratch_size(const fovea_nn_encoder_decoder *model,
+                                                                const fovea_nn_encoder_rows *source,
+                                                                const fovea_nn_encoder_rows *target,
+                                                                const fovea_execution *execution, size_t *size,
+                                                                fovea_error *error);
 
 /* Projects a memory once for all steps: its keys and values of each of the decoder's layers go to positions 0, 1,
  * ... of the caches of `cross`, rotated if that layer has a rotary embedding. Layer i goes to layer `layer` + i.
  *
- * Of the problem it uses batch, kv_heads, kv_len, qk_dim, v_dim, isa, the allocator, and kv_lens, the rows of each
+ * Of the problem it uses batch, kv_heads, kv_len, qk_dim, v_dim, and kv_lens, the rows of each
  * entry, or instead cu_seqlens_kv, if the memory is packed; of the tensors memory, memory_values, rows_first,
  * sequences and layer. Other fields are for the attention itself. If segments are refused, some layers may have
  * been written.
  *
- * Needs scratch, from `execution` or else allocated by the problem's allocator. */
+ * Needs scratch, from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *model,
                                                            const fovea_nn_attending *cross,
                                                            const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch, for any number of workers; 0 if a layer or the problem is refused. */
-FOVEA_NN_API size_t fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
-                                                          const fovea_nn_attending *cross);
+/* Sets *size to the bytes of scratch, for any number of workers; 0: none. If a layer or the problem is refused, it
+ * returns the error, and *size is 0. */
+FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
+                                                                const fovea_nn_attending *cross, size_t *size,
+                                                                fovea_error *error);
 
 /* ---- Streaming ---------------------------------------------------------------------------------------------- */
 
@@ -713,7 +718,7 @@ typedef struct fovea_nn_streaming {
    * of keys, and may have a rotary embedding. */
   const fovea_nn_block *const *blocks;
 
-  /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, isa, the allocator, and the
+  /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, and the
    * rules: window_left, window_right, causal, chunk_size, chunk_left and chunk_right; also score_activation,
    * normaliser and modes. On each side something must end what a row sees: the window, the chunks, or causal (else
    * FOVEA_ERROR_RULE). batch is 1, q_len and kv_len
@@ -759,7 +764,7 @@ FOVEA_NN_API fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *st
  * apart from x (without chunks it may also be x), from the stream and from all that the layers read, and may be
  * NULL if nothing is written.
  *
- * Needs scratch (fovea_nn_stream_scratch_size()), from `execution` or else allocated by the problem's allocator. If
+ * Needs scratch (fovea_nn_stream_scratch_size()), from `execution` or else allocated by its allocator. If
  * a call fails, *written is 0, and the stream is as before, unless computing has begun, as when a layer was changed
  * meanwhile: then push and finish return FOVEA_ERROR_STATE until the stream is reset. FOVEA_ERROR_POSITION: there
  * are more frames than 2^48, or than the rotary embedding has positions. */
@@ -781,15 +786,17 @@ FOVEA_NN_API fovea_status fovea_nn_stream_finish(fovea_nn_stream *stream, float 
  * What a stream writes is apart from all that the others use, but for layers that they share, and no stream is
  * given twice. If a call is refused, no stream has changed. If one fails while it computes, the others have their
  * rows, its written[i] is 0, and it must be reset. Scratch is fovea_nn_streams_scratch_size() bytes, from
- * `execution` or else allocated by the allocator of the first stream's problem. */
+ * `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_streams_push(fovea_nn_stream *const *streams, int64_t count, const int64_t *rows,
                                                 const float *const *x, float *const *y, const int *ends,
                                                 int64_t *written, const fovea_execution *execution,
                                                 fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 without streams. It uses the
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does; 0 without streams. It uses the
  * streams, so no other call may use them at the same time. */
-FOVEA_NN_API size_t fovea_nn_streams_scratch_size(fovea_nn_stream *const *streams, int64_t count, int workers);
+FOVEA_NN_API fovea_status fovea_nn_streams_scratch_size(fovea_nn_stream *const *streams, int64_t count,
+                                                        const fovea_execution *execution, size_t *size,
+                                                        fovea_error *error);
 
 /* Drops the utterance: the next frame begins a new one. NULL is allowed. */
 FOVEA_NN_API void fovea_nn_stream_reset(fovea_nn_stream *stream);
@@ -800,9 +807,10 @@ FOVEA_NN_API int64_t fovea_nn_stream_rows(const fovea_nn_stream *stream, int64_t
 /* Returns how many frames were taken whose rows have not come out; at most layers * right. 0 for NULL. */
 FOVEA_NN_API int64_t fovea_nn_stream_pending(const fovea_nn_stream *stream);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()), the same for all calls of a
- * stream; 0 for NULL. It uses the stream, so no other call may use it at the same time. */
-FOVEA_NN_API size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does, the same for all calls of a stream.
+ * It uses the stream, so no other call may use it at the same time. */
+FOVEA_NN_API fovea_status fovea_nn_stream_scratch_size(fovea_nn_stream *stream, const fovea_execution *execution,
+                                                       size_t *size, fovea_error *error);
 
 /* ---- Recurrent attention ------------------------------------------------------------------------------------ */
 
@@ -832,8 +840,6 @@ typedef struct fovea_nn_additive {
   /* Wq with the bias b, and Wk: any linear layers with `dim` outputs. NULL (default): queries (keys) are projected
    * already, in f32. Project keys once for all steps of a decoder. */
   const fovea_nn_linear *query, *key;
-  const char *isa;                         /* as in fovea_problem; layers have their own */
-  fovea_allocator allocator;               /* of scratch; default: malloc(), free() */
   fovea_nn_additive_activation activation; /* default FOVEA_NN_ADDITIVE_TANH */
   double leaky_slope;                      /* with LEAKY_RELU: from 0 (default) to below 1; GATv2 has 0.2 */
 } fovea_nn_additive;
@@ -900,16 +906,17 @@ static inline void fovea_nn_additive_tensors_init(fovea_nn_additive_tensors *ten
  * context vector does not depend on the other rows, nor on whether weights are wanted. No tensor of q_len * kv_len
  * * dim numbers is made.
  *
- * Needs scratch (fovea_nn_additive_scratch_size()), from `execution` or else allocated by additive->allocator: for
+ * Needs scratch (fovea_nn_additive_scratch_size()), from `execution` or else allocated by its allocator: for
  * what is projected, and for the scores of some rows. */
 FOVEA_NN_API fovea_status fovea_nn_additive_run(const fovea_nn_additive *additive,
                                                 const fovea_nn_additive_tensors *tensors,
                                                 const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused:
- * the tensors are checked as well. */
-FOVEA_NN_API size_t fovea_nn_additive_scratch_size(const fovea_nn_additive *additive,
-                                                   const fovea_nn_additive_tensors *tensors, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+FOVEA_NN_API fovea_status fovea_nn_additive_scratch_size(const fovea_nn_additive *additive,
+                                                         const fovea_nn_additive_tensors *tensors,
+                                                         const fovea_execution *execution, size_t *size,
+                                                         fovea_error *error);
 
 /* A cell of a recurrent network with `hidden->in` numbers of state, H, and weights as PyTorch's GRUCell and
  * LSTMCell store them: weight_ih (3 H, in) of a GRU, (4 H, in) of an LSTM, in the order of gates r, z, n and i, f,
@@ -918,8 +925,6 @@ typedef struct fovea_nn_cell {
   size_t struct_size;           /* set by fovea_nn_cell_init() */
   const fovea_nn_linear *input; /* NULL: the input was projected already, for all steps at once */
   const fovea_nn_linear *hidden;
-  const char *isa;           /* as in fovea_problem; layers have their own */
-  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
 } fovea_nn_cell;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_cell_init(). */
@@ -965,7 +970,7 @@ static inline void fovea_nn_cell_rows_init(fovea_nn_cell_rows *rows, const fovea
 /* A step of a gated recurrent unit (Cho et al., 2014, in PyTorch's form): with I = input(x) and J = hidden(h), gate
  * by gate, r = sigmoid(Ir + Jr), z = sigmoid(Iz + Jz), n = tanh(In + r Jn) and y = (1 - z) n + z h.
  *
- * Both steps need scratch (fovea_nn_cell_scratch_size()), from `execution` or else allocated by cell->allocator. */
+ * Both steps need scratch (fovea_nn_cell_scratch_size()), from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_gru(const fovea_nn_cell *cell, const fovea_nn_cell_rows *rows,
                                        const fovea_execution *execution, fovea_error *error);
 
@@ -974,8 +979,10 @@ FOVEA_NN_API fovea_status fovea_nn_gru(const fovea_nn_cell *cell, const fovea_nn
 FOVEA_NN_API fovea_status fovea_nn_lstm(const fovea_nn_cell *cell, const fovea_nn_cell_rows *rows,
                                         const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch of a step; 0 if the cell's layers have no valid sizes or rows is below 1. */
-FOVEA_NN_API size_t fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows);
+/* Sets *size to the bytes of scratch of a step of `rows` rows, for any number of workers; 0: none. If the cell is
+ * refused, or rows is out of range, it returns the error, and *size is 0. */
+FOVEA_NN_API fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows, size_t *size,
+                                                     fovea_error *error);
 
 #ifdef __cplusplus
 }

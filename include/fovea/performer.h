@@ -41,7 +41,6 @@ typedef struct fovea_nn_random_features {
   /* 1 (default): the rows of a block are orthogonal, and each direction is uniform; 0: rows are independent. */
   int orthogonal;
   fovea_nn_feature_norms norms; /* default FOVEA_NN_NORMS_GAUSSIAN */
-  fovea_allocator allocator;    /* of scratch; default: malloc(), free() */
 } fovea_nn_random_features;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_random_features_init(). */
@@ -56,14 +55,15 @@ static inline void fovea_nn_random_features_init(fovea_nn_random_features *rando
 /* Writes the projection (features, dim), contiguous. Takes O(features dim^2) time, once for a model: 256 rows of 64
  * take a few milliseconds. Blocks are shared out to threads.
  *
- * With `orthogonal` it needs scratch, from `execution` or else allocated by the allocator: dim^2 doubles for each
+ * With `orthogonal` it needs scratch, from `execution` or else allocated by its allocator: dim^2 doubles for each
  * worker, or fewer if there are fewer rows. Without, scratch is refused. */
 FOVEA_NN_API fovea_status fovea_nn_random_features_draw(const fovea_nn_random_features *random, float *projection,
                                                         const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if none is needed, or if the
- * call would be refused. */
-FOVEA_NN_API size_t fovea_nn_random_features_scratch_size(const fovea_nn_random_features *random, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does; 0 without `orthogonal`. */
+FOVEA_NN_API fovea_status fovea_nn_random_features_scratch_size(const fovea_nn_random_features *random,
+                                                                const fovea_execution *execution, size_t *size,
+                                                                fovea_error *error);
 
 /* ---- Features ---------------------------------------------------------------------------------------------- */
 
@@ -91,13 +91,11 @@ typedef struct fovea_nn_performer {
   const float *projection;                  /* (features, dim); finite numbers, which are not checked */
   int64_t projection_stride;                /* elements from row to row; default: dim */
   fovea_nn_performer_stabiliser stabiliser; /* default FOVEA_NN_STABILISER_NONE. With the softmax kernel only */
-  double eps;      /* 0 or more, rounded to f32; default 1e-4 with the softmax kernel, 1e-3 with ReLU, as in
+  double eps;   /* 0 or more, rounded to f32; default 1e-4 with the softmax kernel, 1e-3 with ReLU, as in
                       performer-pytorch. It keeps denominators from 0, and pulls rows whose features are small towards
                       the mean of the values. With 0 the softmax kernel has no bias */
-  double scale;    /* above 0; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(dim), so that x' = x dim^(-1/4) */
-  int causal;      /* 1: row i sees keys 0 to i, by a recurrence over positions; default 0 */
-  const char *isa; /* as in fovea_problem */
-  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
+  double scale; /* above 0; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(dim), so that x' = x dim^(-1/4) */
+  int causal;   /* 1: row i sees keys 0 to i, by a recurrence over positions; default 0 */
 } fovea_nn_performer;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_performer_init(). */
@@ -141,15 +139,16 @@ static inline void fovea_nn_performer_rows_init(fovea_nn_performer_rows *rows, c
  * O(rows features dim) time for each head.
  *
  * Needs scratch (fovea_nn_performer_features_scratch_size()), from `execution` or else allocated by
- * performer->allocator. */
+ * its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_performer_features(const fovea_nn_performer *performer,
                                                       const fovea_nn_performer_rows *rows,
                                                       const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused.
- */
-FOVEA_NN_API size_t fovea_nn_performer_features_scratch_size(const fovea_nn_performer *performer,
-                                                             const fovea_nn_performer_rows *rows, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+FOVEA_NN_API fovea_status fovea_nn_performer_features_scratch_size(const fovea_nn_performer *performer,
+                                                                   const fovea_nn_performer_rows *rows,
+                                                                   const fovea_execution *execution, size_t *size,
+                                                                   fovea_error *error);
 
 /* ---- Attention --------------------------------------------------------------------------------------------- */
 
@@ -204,15 +203,16 @@ FOVEA_NN_API int64_t fovea_nn_performer_state_numbers(int64_t features, int64_t 
  * reach all rows that see it. Without `causal`, sums keep their accuracy at any length (docs/numerics.md, L15); a
  * state is one running sum of f32, whose error grows with the positions.
  *
- * Needs scratch (fovea_nn_performer_scratch_size()), from `execution` or else allocated by performer->allocator. */
+ * Needs scratch (fovea_nn_performer_scratch_size()), from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_performer_run(const fovea_nn_performer *performer,
                                                  const fovea_nn_performer_tensors *tensors,
                                                  const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused.
- */
-FOVEA_NN_API size_t fovea_nn_performer_scratch_size(const fovea_nn_performer *performer,
-                                                    const fovea_nn_performer_tensors *tensors, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+FOVEA_NN_API fovea_status fovea_nn_performer_scratch_size(const fovea_nn_performer *performer,
+                                                          const fovea_nn_performer_tensors *tensors,
+                                                          const fovea_execution *execution, size_t *size,
+                                                          fovea_error *error);
 
 #ifdef __cplusplus
 }

@@ -39,9 +39,7 @@ typedef struct fovea_nn_longformer_options {
    * 0 and 1: attention_mask * (1 + global_attention_mask) - 1. NULL (default): all tokens are local. They are read
    * by fovea_nn_longformer_create() only. */
   const int8_t *states;
-  double scale;              /* of q.k, finite; default FOVEA_DEFAULT_NUMBER: 1/sqrt(qk_dim) */
-  const char *isa;           /* of attention; as in fovea_problem */
-  fovea_allocator allocator; /* of the object, which keeps it, and of scratch that a run allocates */
+  double scale; /* of q.k, finite; default FOVEA_DEFAULT_NUMBER: 1/sqrt(qk_dim) */
 } fovea_nn_longformer_options;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_longformer_options_init(). */
@@ -57,10 +55,13 @@ static inline void fovea_nn_longformer_options_init(fovea_nn_longformer_options 
 
 /* Compiles patterns and plans: one pattern of local rows for all entries whose global tokens are the same, and one
  * of global rows for each entry. Takes O(batch * length) time and memory, and compares each entry's states with
- * those of earlier entries that differ. On failure *longformer is NULL. `error` may be NULL. Errors:
+ * those of earlier entries that differ. `execution` has the isa of the attention, and the allocator of the object,
+ * which keeps it; its threads and scratch are for runs, and NULL means all defaults. A run's isa is NULL or names the
+ * same set (else FOVEA_ERROR_UNUSED). On failure *longformer is NULL. `error` may be NULL. Errors:
  * FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_SIZE, FOVEA_ERROR_PATTERN (of states), FOVEA_ERROR_SCALE,
- * those of isa, FOVEA_ERROR_MEMORY. */
+ * those of an execution, FOVEA_ERROR_MEMORY. */
 FOVEA_NN_API fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *options,
+                                                     const fovea_execution *execution,
                                                      fovea_nn_longformer **longformer, fovea_error *error);
 /* NULL is allowed. */
 FOVEA_NN_API void fovea_nn_longformer_destroy(fovea_nn_longformer *longformer);
@@ -114,11 +115,12 @@ FOVEA_NN_API fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *lon
                                                   const fovea_nn_longformer_rows *rows,
                                                   const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers; 0 if an argument is refused. 0 workers stand for
- * fovea_default_threads(); with a parallel_for of your own, name its workers, or the number of CPUs. */
-FOVEA_NN_API size_t fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,
-                                                     const fovea_nn_longformer_layer *layer,
-                                                     const fovea_nn_longformer_rows *rows, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+FOVEA_NN_API fovea_status fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,
+                                                           const fovea_nn_longformer_layer *layer,
+                                                           const fovea_nn_longformer_rows *rows,
+                                                           const fovea_execution *execution, size_t *size,
+                                                           fovea_error *error);
 
 /* ---- BigBird ------------------------------------------------------------------------------------------------ */
 
@@ -210,8 +212,6 @@ typedef struct fovea_nn_lsh {
   fovea_nn_lsh_ring ring; /* default FOVEA_NN_LSH_ACROSS_ROUNDS, as in the codes of lucidrains and Hugging Face */
   double scale;           /* finite; default FOVEA_DEFAULT_NUMBER: 1/sqrt(dim) */
   double eps;             /* added to the mean square of a key before its root, from 1e-30 (default) to 1 */
-  const char *isa;        /* as in fovea_problem */
-  fovea_allocator allocator; /* of scratch that a run allocates; default: malloc(), free() */
 } fovea_nn_lsh;
 
 /* Sets these fields, and the others to their defaults, for rows of `dim`. Callers in C use fovea_nn_lsh_init(). */
@@ -271,10 +271,10 @@ static inline void fovea_nn_lsh_tensors_init(fovea_nn_lsh_tensors *tensors, cons
 FOVEA_NN_API fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
                                            const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers; 0 if an argument is refused. 0 workers stand for
- * fovea_default_threads(); with a parallel_for of your own, name its workers, or the number of CPUs. */
-FOVEA_NN_API size_t fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
-                                              int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+FOVEA_NN_API fovea_status fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
+                                                    const fovea_execution *execution, size_t *size,
+                                                    fovea_error *error);
 
 /* ---- Selected keys ------------------------------------------------------------------------------------------- */
 
@@ -313,11 +313,9 @@ typedef struct fovea_nn_selection {
    * key, row + offset. Default: causal 1, FOVEA_OFFSET_BOTTOM_RIGHT; NULL. An offset that is not set may not come
    * out negative (FOVEA_ERROR_RULE). */
   int causal;
-  int64_t offset;            /* from -2^48 to 2^48; used with causal, else as by default */
-  const int64_t *offsets;    /* `batch` numbers in place of offset, which must keep its default; with causal */
-  const int64_t *kv_lens;    /* `batch` numbers from 0 to kv_len */
-  const char *isa;           /* as in fovea_problem */
-  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
+  int64_t offset;         /* from -2^48 to 2^48; used with causal, else as by default */
+  const int64_t *offsets; /* `batch` numbers in place of offset, which must keep its default; with causal */
+  const int64_t *kv_lens; /* `batch` numbers from 0 to kv_len */
 } fovea_nn_selection;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_selection_init(). */
@@ -343,9 +341,10 @@ static inline void fovea_nn_selection_init(fovea_nn_selection *selection, int64_
 FOVEA_NN_API fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_execution *execution,
                                           fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused.
- */
-FOVEA_NN_API size_t fovea_nn_selection_scratch_size(const fovea_nn_selection *selection, int workers);
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+FOVEA_NN_API fovea_status fovea_nn_selection_scratch_size(const fovea_nn_selection *selection,
+                                                          const fovea_execution *execution, size_t *size,
+                                                          fovea_error *error);
 
 #ifdef __cplusplus
 }

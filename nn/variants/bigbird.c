@@ -1,6 +1,7 @@
 /* BigBird's lists of blocks (Zaheer et al., 2020), and patterns of them. */
 #include <fovea/sparse_attention.h>
 
+#include "../../src/base/caller.h"
 #include "../../src/base/error.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/validate.h"
@@ -112,7 +113,7 @@ void fovea_nn_bigbird_init_sized(fovea_nn_bigbird *bigbird, size_t struct_size, 
 
 static fovea_status check(const fovea_nn_bigbird *given, fovea_nn_bigbird *bigbird, fovea_error *error) {
   fovea_status status = fovea_nn_read_struct("bigbird", given, bigbird, sizeof *bigbird, error);
-  if (!status) status = fovea_nn_check_allocator(&given->allocator, error);
+  if (!status) status = fovea_check_allocator(&given->allocator, error);
   if (status) return status;
   const fovea_bounded sizes[] = {{"length", bigbird->length, 0, BLOCK_LIMIT - 1},
                                  {"block_size", bigbird->block_size, 1, BLOCK_LIMIT - 1},

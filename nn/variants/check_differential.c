@@ -128,7 +128,7 @@ fovea_status fovea_nn_check_differential(const fovea_nn_differential *differenti
   call->inner = *p;
   call->inner.o_type = FOVEA_F32;
   call->inner.o_strides = (fovea_strides){p->heads * p->q_len * p->v_dim, p->q_len * p->v_dim, p->v_dim};
-  return fovea_nn_dispatch(p->isa, &call->kernels, error);
+  return fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }
 
 static fovea_status multiply(int64_t dim, const float *q, const float *k, float *product, fovea_error *error) {

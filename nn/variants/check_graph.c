@@ -69,9 +69,8 @@ static fovea_status read_arguments(const fovea_nn_graph *graph, const fovea_nn_g
                                    fovea_nn_graph_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_struct("graph", graph, &call->graph, sizeof call->graph, error);
   if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
-  if (status) return status;
-  resolve(&call->graph, &call->tensors);
-  return fovea_nn_check_allocator(&graph->allocator, error);
+  if (!status) resolve(&call->graph, &call->tensors);
+  return status;
 }
 
 static fovea_status check_sizes(fovea_nn_graph_call *call, fovea_error *error) {
@@ -377,5 +376,5 @@ fovea_status fovea_nn_check_graph(const fovea_nn_graph *graph, const fovea_nn_gr
   if (!status) status = check_numbers(call, error);
   if (!status) status = check_edges(call, error);
   if (!status) status = check_tensors(call, error);
-  return status ? status : fovea_nn_dispatch(call->graph.isa, &call->kernels, error);
+  return status ? status : fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }

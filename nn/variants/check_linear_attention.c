@@ -82,9 +82,8 @@ static fovea_status read_arguments(const fovea_nn_linear_attention *attention,
   fovea_status status =
       fovea_nn_read_struct("attention", attention, &call->attention, sizeof call->attention, error);
   if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
-  if (status) return status;
-  resolve(&call->attention, &call->tensors);
-  return fovea_nn_check_allocator(&attention->allocator, error);
+  if (!status) resolve(&call->attention, &call->tensors);
+  return status;
 }
 
 static fovea_status check_sizes(const fovea_nn_linear_attention_call *call, fovea_error *error) {
@@ -325,5 +324,5 @@ fovea_status fovea_nn_check_linear_attention(const fovea_nn_linear_attention *at
   status = check_rule(call, error);
   if (!status) status = check_tensors(call, error);
   if (!status) drop_strides(call);
-  return status ? status : fovea_nn_dispatch(call->attention.isa, &call->kernels, error);
+  return status ? status : fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }

@@ -131,5 +131,5 @@ fovea_status fovea_nn_check_linformer(const fovea_nn_linformer *linformer, const
   if (!status && tensors) status = check_tensors(call, error);
   if (status) return status;
   make_inner(call);
-  return fovea_nn_dispatch(call->problem.isa, &call->kernels, error);
+  return fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }

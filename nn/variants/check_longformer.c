@@ -52,8 +52,6 @@ fovea_status fovea_nn_check_longformer_options(const fovea_nn_longformer_options
   fovea_status status = fovea_nn_read_struct("options", given, options, sizeof *options, error);
   if (status) return status;
   fovea_resolve_scale(&options->scale, options->qk_dim);
-  status = fovea_nn_check_allocator(&options->allocator, error);
-  if (status) return status;
   /* Rows of a batch, and global tokens of it, are counted in 32 bits. */
   const int64_t batch = options->batch > 0 ? options->batch : 1;
   const fovea_bounded sizes[] = {
@@ -130,6 +128,21 @@ static fovea_status check_rows(const fovea_nn_longformer_call *call, fovea_error
   return status;
 }
 
+/* Layers run on the set that the plans were made for. */
+static fovea_status check_isa(const fovea_nn_longformer *longformer, fovea_execution *execution,
+                              fovea_error *error) {
+  const char *planned = fovea_plan_isa(longformer->local), *given = execution->isa;
+  fovea_isa_report named = {.struct_size = sizeof named};
+  execution->isa = planned;
+  if (!given) return FOVEA_OK;
+  const fovea_status status = fovea_isa_find(given, FOVEA_F32, &named, error);
+  if (status || strcmp(named.name, planned) == 0) return status;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "isa is \"%s\" and would not be used: the longformer was made for \"%s\"; make one with this "
+                    "isa, or run it with isa NULL",
+                    given, planned);
+}
+
 fovea_status fovea_nn_check_longformer(const fovea_nn_longformer *longformer,
                                        const fovea_nn_longformer_layer *layer, const fovea_nn_longformer_rows *rows,
                                        const fovea_execution *execution, fovea_nn_longformer_call *call,
@@ -140,6 +153,7 @@ fovea_status fovea_nn_check_longformer(const fovea_nn_longformer *longformer,
   fovea_status status = fovea_nn_read_struct("layer", layer, &copy, sizeof copy, error);
   if (!status) status = fovea_nn_read_struct("rows", rows, &call->rows, sizeof call->rows, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = check_isa(longformer, &call->execution, error);
   if (status) return status;
   status = check_layers(&copy, call, error);
   if (status) return status;

@@ -133,7 +133,6 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
   fovea_resolve_scale(&p->scale, p->dim);
   *map = (fovea_nn_feature_map){.projection = p->projection, .stride = p->projection_stride, .dim = p->dim};
   status = check_kinds(p, error);
-  if (!status) status = fovea_nn_check_allocator(&p->allocator, error);
   if (!status) status = make_constants(p, map, error);
   if (status) return status;
   map->features = p->features;
@@ -143,7 +142,7 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
   map->groups = fovea_nn_ceil(p->features, FOVEA_NN_OUTS);
   map->relu = p->kernel == FOVEA_NN_PERFORMER_RELU;
   map->stabilised = p->stabiliser == FOVEA_NN_STABILISER_MAX;
-  return fovea_nn_dispatch(p->isa, &map->kernels, error);
+  return FOVEA_OK;
 }
 
 /* ---- Tensors ----------------------------------------------------------------------------------------------- */
@@ -224,6 +223,7 @@ fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer,
   fovea_resolve_strides(&t->v_strides, fovea_contiguous_strides(t->kv_heads, t->kv_len, t->v_dim));
   fovea_resolve_strides(&t->o_strides, fovea_contiguous_strides(t->heads, t->q_len, t->v_dim));
   status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = fovea_nn_dispatch(call->execution.isa, &call->map.kernels, error);
   if (!status) status = check_sizes(p, t, error);
   if (status) return status;
   const int bits = fovea_type_bits(FOVEA_F32);
@@ -267,6 +267,7 @@ fovea_status fovea_nn_check_performer_rows(const fovea_nn_performer *performer, 
   fovea_resolve_strides(&r->x_strides, fovea_contiguous_strides(r->heads, r->rows, p->dim));
   fovea_resolve_strides(&r->y_strides, fovea_contiguous_strides(r->heads, r->rows, p->features));
   status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = fovea_nn_dispatch(call->execution.isa, &call->map.kernels, error);
   if (!status) status = check_row_sizes(p, r, error);
   if (status) return status;
   const fovea_nn_tensor list[] = {

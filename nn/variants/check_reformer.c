@@ -71,9 +71,8 @@ static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_t
                                    fovea_nn_lsh_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_struct("lsh", lsh, &call->lsh, sizeof call->lsh, error);
   if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
-  if (status) return status;
-  resolve(&call->lsh, &call->tensors);
-  return fovea_nn_check_allocator(&lsh->allocator, error);
+  if (!status) resolve(&call->lsh, &call->tensors);
+  return status;
 }
 
 static fovea_status check_buckets(const fovea_nn_lsh *l, fovea_error *error) {
@@ -189,7 +188,7 @@ fovea_status fovea_nn_check_lsh(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tens
   call->columns = fovea_nn_lsh_columns(&call->lsh);
   if (!status) status = check_tensors(call, error);
   if (!status) status = check_lengths(&call->tensors, error);
-  if (!status) status = fovea_nn_dispatch(call->lsh.isa, &call->kernels, error);
+  if (!status) status = fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
   if (!status) choose_groups(call);
   return status;
 }

@@ -122,12 +122,11 @@ fovea_status fovea_nn_check_selection(const fovea_nn_selection *selection, const
                                       fovea_nn_selection_call *call, fovea_error *error) {
   fovea_status status =
       fovea_nn_read_struct("selection", selection, &call->selection, sizeof call->selection, error);
-  if (!status) status = fovea_nn_check_allocator(&selection->allocator, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
   resolve(&call->selection);
   status = check_sizes(&call->selection, error);
   if (!status) status = check_tensors(&call->selection, error);
   if (!status) status = check_rules(&call->selection, error); /* reads lists whose pointers were checked */
-  return status ? status : fovea_nn_dispatch(call->selection.isa, &call->kernels, error);
+  return status ? status : fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }

@@ -122,10 +122,9 @@ static fovea_status run_in_memory(const fovea_nn_differential_call *call, const 
   char *memory;
   void *allocated;
   l.all.before = fovea_nn_plans_end(&plans->memory);
-  fovea_status status =
-      fovea_nn_obtain(&l.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
   if (!status) status = run(call, &l, plans, memory, workers, error);
-  fovea_release(&call->problem.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -143,16 +142,20 @@ fovea_status fovea_nn_differential_run(const fovea_nn_differential *differential
   return status;
 }
 
-size_t fovea_nn_differential_scratch_size(const fovea_nn_differential *differential, const fovea_problem *problem,
-                                          int workers) {
+fovea_status fovea_nn_differential_scratch_size(const fovea_nn_differential *differential,
+                                                const fovea_problem *problem, const fovea_execution *execution,
+                                                size_t *size, fovea_error *error) {
   fovea_nn_differential_call call;
   both_plans plans;
-  size_t size = 0;
-  if (fovea_nn_check_differential(differential, problem, NULL, NULL, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (make_plans(&call, &plans, NULL) == FOVEA_OK) {
-    const layout l = lay_out(&call, &plans, workers > 0 ? workers : fovea_default_threads());
-    size = fovea_nn_scratch_size(&plans.memory, &l.all);
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_differential(differential, problem, NULL, NULL, &measured, &call, error);
+  if (status) return status;
+  status = make_plans(&call, &plans, error);
+  if (!status) {
+    const layout l = lay_out(&call, &plans, fovea_nn_workers(&measured));
+    *size = fovea_nn_scratch_size(&plans.memory, &l.all);
   }
   fovea_nn_release_plan(&plans.plans);
-  return size;
+  return status;
 }

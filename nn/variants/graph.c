@@ -209,16 +209,20 @@ fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_grap
   if (status || call.tensors.nodes == 0) return status;
   const int workers = fovea_nn_workers(&call.execution);
   const fovea_nn_graph_layout layout = lay_out(&call, workers);
-  status = fovea_nn_obtain(&layout.all, &call.execution, &call.graph.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&layout.all, &call.execution, &memory, &allocated, error);
   if (!status) status = run(&call, &layout, memory, workers, error);
-  fovea_release(&call.graph.allocator, allocated);
+  fovea_release(&call.execution.allocator, allocated);
   return status;
 }
 
-size_t fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
-                                   int workers) {
+fovea_status fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
+                                         const fovea_execution *execution, size_t *size, fovea_error *error) {
   fovea_nn_graph_call call;
-  if (fovea_nn_check_graph(graph, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
-  const fovea_nn_graph_layout layout = lay_out(&call, workers > 0 ? workers : fovea_default_threads());
-  return layout.all.saturated ? SIZE_MAX : layout.all.size;
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_graph(graph, tensors, &measured, &call, error);
+  if (status) return status;
+  const fovea_nn_graph_layout layout = lay_out(&call, fovea_nn_workers(&measured));
+  *size = fovea_nn_size_of(&layout.all);
+  return FOVEA_OK;
 }

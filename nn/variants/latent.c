@@ -1,6 +1,7 @@
 /* Multi-head latent attention: queries and latent rows into scratch, rows into caches, attention of either form. */
 #include "latent.h"
 
+#include "../../src/base/error.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
@@ -134,7 +135,6 @@ static fovea_status append(const latent_run *r, fovea_error *error) {
   rows.cu_seqlens = p->cu_seqlens_q;
   if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
   rows.layer = call->tensors.layer;
-  rows.isa = p->isa;
   return fovea_append(&rows, NULL, &r->rows, error);
 }
 
@@ -349,10 +349,9 @@ static fovea_status run_in_memory(const fovea_nn_latent_call *call, const fovea_
   char *memory;
   void *allocated;
   l.all.before = before;
-  fovea_status status =
-      fovea_nn_obtain(&l.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
   if (!status) status = run(call, &l, plan, memory, error);
-  fovea_release(&call->problem.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -371,15 +370,23 @@ fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, const fovea_prob
   return status;
 }
 
-size_t fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const fovea_problem *problem,
-                                    const fovea_nn_latent_tensors *tensors, int workers) {
+fovea_status fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const fovea_problem *problem,
+                                          const fovea_nn_latent_tensors *tensors, const fovea_execution *execution,
+                                          size_t *size, fovea_error *error) {
   fovea_nn_latent_call call;
-  fovea_nn_plan_memory plans = {.scratch = NULL};
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status && !problem) return fovea_fail(error, FOVEA_ERROR_NULL, "problem is NULL");
+  if (!status) status = fovea_nn_check_latent(latent, problem, tensors, &measured, 1, &call, error);
+  if (status) return status;
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&measured);
   fovea_nn_plan plan = {.memory = &plans};
   const fovea_plan *found;
-  if (!problem || fovea_nn_check_latent(latent, problem, tensors, NULL, 1, &call, NULL) != FOVEA_OK) return 0;
-  if (fovea_nn_find_plan(&plan, &call.inner, 0, &found, NULL) != FOVEA_OK) return 0;
-  const layout l = lay_out(&call, found, workers > 0 ? workers : fovea_default_threads());
+  status = fovea_nn_find_plan(&plan, &call.inner, 0, &found, error);
+  if (!status) {
+    const layout l = lay_out(&call, found, fovea_nn_workers(&measured));
+    *size = fovea_nn_scratch_size(&plans, &l.all);
+  }
   fovea_nn_release_plan(&plan);
-  return fovea_nn_scratch_size(&plans, &l.all);
+  return status;
 }

@@ -5,18 +5,24 @@
 #include "../../src/base/error.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
+#include "../layer_scratch.h"
 #include "../linear.h"
 #include "../tasks.h"
 
 #include <string.h>
 
+typedef struct head_job {
+  const fovea_nn_head_layers *layers;
+  fovea_execution alone;
+} head_job;
+
 /* All was checked, and memory is scratch, so no call fails. */
 static void run_head(const void *data, int64_t task, int worker) {
-  const fovea_nn_head_layers *l = data;
+  const head_job *job = data;
+  const fovea_nn_head_layers *l = job->layers;
   const int64_t entry = task / l->heads, head = task % l->heads;
   fovea_nn_linear linear = l->linear;
   fovea_nn_linear_rows rows;
-  fovea_execution alone;
   (void)worker;
   linear.weights = fovea_element(linear.weights, linear.weight_type, head * l->weight_head);
   fovea_nn_linear_rows_init(&rows, &linear, l->entry_rows ? l->entry_rows[entry] : l->rows,
@@ -24,16 +30,15 @@ static void run_head(const void *data, int64_t task, int worker) {
                             l->y + entry * l->y_entry + head * l->y_head);
   rows.x_stride = l->x_row;
   rows.y_stride = l->y_row;
-  fovea_execution_init(&alone);
-  alone.threads = 1;
-  (void)fovea_nn_linear_run(&linear, &rows, &alone, NULL);
+  (void)fovea_nn_linear_run(&linear, &rows, &job->alone, NULL);
 }
 
 void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_execution *execution) {
   const double heads = (double)layers->heads * (double)layers->entries;
   const double work = heads * (double)layers->rows * (double)layers->linear.in * (double)layers->linear.out;
   const int64_t tasks = layers->heads * layers->entries;
-  fovea_nn_run_tasks(run_head, layers, tasks, work, INT_MAX, execution);
+  const head_job job = {layers, fovea_nn_alone(execution)};
+  fovea_nn_run_tasks(run_head, &job, tasks, work, INT_MAX, execution);
 }
 
 int64_t fovea_nn_latent_key_elements(const fovea_nn_latent_call *call) {

@@ -373,17 +373,23 @@ fovea_status fovea_nn_linear_attention_run(const fovea_nn_linear_attention *atte
   if (status || (call.tensors.tokens == 0 && !call.tensors.present)) return status;
   const layout l = lay_out(&call);
   const fovea_nn_scratch all = scratch_of(&l, fovea_nn_workers(&call.execution));
-  status = fovea_nn_obtain(&all, &call.execution, &call.attention.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&all, &call.execution, &memory, &allocated, error);
   if (!status) run(&call, &l, memory);
-  fovea_release(&call.attention.allocator, allocated);
+  fovea_release(&call.execution.allocator, allocated);
   return status;
 }
 
-size_t fovea_nn_linear_attention_scratch_size(const fovea_nn_linear_attention *attention,
-                                              const fovea_nn_linear_attention_tensors *tensors, int workers) {
+fovea_status fovea_nn_linear_attention_scratch_size(const fovea_nn_linear_attention *attention,
+                                                    const fovea_nn_linear_attention_tensors *tensors,
+                                                    const fovea_execution *execution, size_t *size,
+                                                    fovea_error *error) {
   fovea_nn_linear_attention_call call;
-  if (fovea_nn_check_linear_attention(attention, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_linear_attention(attention, tensors, &measured, &call, error);
+  if (status) return status;
   const layout l = lay_out(&call);
-  const fovea_nn_scratch all = scratch_of(&l, workers > 0 ? workers : fovea_default_threads());
-  return all.saturated ? SIZE_MAX : all.size;
+  const fovea_nn_scratch all = scratch_of(&l, fovea_nn_workers(&measured));
+  *size = fovea_nn_size_of(&all);
+  return FOVEA_OK;
 }

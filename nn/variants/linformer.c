@@ -206,10 +206,9 @@ static fovea_status run_in_memory(const fovea_nn_linformer_call *call, const fov
   char *memory;
   void *allocated;
   l.all.before = before;
-  fovea_status status =
-      fovea_nn_obtain(&l.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
   if (!status) status = run(call, &l, plan, memory, workers, error);
-  fovea_release(&call->problem.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -229,15 +228,21 @@ fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linformer, const f
   return status;
 }
 
-size_t fovea_nn_linformer_scratch_size(const fovea_nn_linformer *linformer, const fovea_problem *problem,
-                                       int workers) {
+fovea_status fovea_nn_linformer_scratch_size(const fovea_nn_linformer *linformer, const fovea_problem *problem,
+                                             const fovea_execution *execution, size_t *size, fovea_error *error) {
   fovea_nn_linformer_call call;
-  fovea_nn_plan_memory plans = {.scratch = NULL};
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_linformer(linformer, problem, NULL, &measured, &call, error);
+  if (status) return status;
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&measured);
   fovea_nn_plan plan = {.memory = &plans};
   const fovea_plan *found;
-  if (fovea_nn_check_linformer(linformer, problem, NULL, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (fovea_nn_find_plan(&plan, &call.inner, 0, &found, NULL) != FOVEA_OK) return 0;
-  const layout l = lay_out(&call, found, workers > 0 ? workers : fovea_default_threads());
+  status = fovea_nn_find_plan(&plan, &call.inner, 0, &found, error);
+  if (!status) {
+    const layout l = lay_out(&call, found, fovea_nn_workers(&measured));
+    *size = fovea_nn_scratch_size(&plans, &l.all);
+  }
   fovea_nn_release_plan(&plan);
-  return fovea_nn_scratch_size(&plans, &l.all);
+  return status;
 }

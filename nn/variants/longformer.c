@@ -1,6 +1,7 @@
 /* Longformer, compiled for a batch: patterns of local rows and plans. */
 #include "longformer.h"
 
+#include "../../src/base/caller.h"
 #include "../../src/base/error.h"
 #include "../../src/base/memory.h"
 #include "../layer_scratch.h"
@@ -40,7 +41,7 @@ static fovea_status make_pattern(const fovea_nn_longformer *l, const fovea_rule 
   fovea_pattern_options options;
   fovea_pattern_options_init(&options, rule, rows, l->options.length);
   options.by_row = by_row;
-  options.allocator = l->options.allocator;
+  options.allocator = l->allocator;
   return fovea_pattern_create(&options, pattern, error);
 }
 
@@ -128,7 +129,8 @@ static int read_states(fovea_nn_longformer *l, const fovea_nn_longformer_options
 }
 
 /* Heads lie side by side in rows, as projections write them. */
-static fovea_status make_plans(fovea_nn_longformer *l, int special, fovea_error *error) {
+static fovea_status make_plans(fovea_nn_longformer *l, int special, const fovea_execution *execution,
+                               fovea_error *error) {
   const fovea_nn_longformer_options *o = &l->options;
   fovea_problem p;
   fovea_problem_init(&p, o->batch, o->heads, o->heads, o->length, o->length, o->qk_dim, o->v_dim);
@@ -136,12 +138,10 @@ static fovea_status make_plans(fovea_nn_longformer *l, int special, fovea_error 
   p.v_strides = p.o_strides = fovea_strides_rows_before_heads(o->length, o->heads, o->v_dim);
   p.scale = o->scale;
   p.q_lens = p.kv_lens = l->lengths;
-  p.isa = o->isa;
-  p.allocator = o->allocator;
   fovea_problem local = p;
   local.window_left = local.window_right = special ? FOVEA_UNLIMITED : o->window;
   if (special) local.patterns = (const fovea_pattern *const *)l->local_patterns;
-  fovea_status status = fovea_plan_create(&local, &l->local, error);
+  fovea_status status = fovea_plan_create(&local, execution, &l->local, error);
   if (status || l->global_count == 0) return status;
   p.q_len = l->global_count;
   p.q_lens = NULL;
@@ -150,7 +150,7 @@ static fovea_status make_plans(fovea_nn_longformer *l, int special, fovea_error 
   p.o_strides = fovea_strides_rows_before_heads(p.q_len, o->heads, o->v_dim);
   p.lse_strides = (fovea_strides){0, p.q_len, 1};
   p.patterns = (const fovea_pattern *const *)l->global_patterns;
-  return fovea_plan_create(&p, &l->global, error);
+  return fovea_plan_create(&p, execution, &l->global, error);
 }
 
 static int64_t count_globals(const fovea_nn_longformer_options *o) {
@@ -160,7 +160,8 @@ static int64_t count_globals(const fovea_nn_longformer_options *o) {
 }
 
 /* The object with its lists, in one piece of memory. */
-static fovea_nn_longformer *allocate(const fovea_nn_longformer_options *o, int64_t globals) {
+static fovea_nn_longformer *allocate(const fovea_nn_longformer_options *o, const fovea_allocator *allocator,
+                                     int64_t globals) {
   fovea_nn_scratch all = {0};
   const uint64_t batch = (uint64_t)o->batch;
   fovea_nn_reserve(&all, sizeof(fovea_nn_longformer));
@@ -170,11 +171,12 @@ static fovea_nn_longformer *allocate(const fovea_nn_longformer_options *o, int64
   const size_t local = fovea_nn_reserve(&all, batch * sizeof(fovea_pattern *));
   const size_t global = fovea_nn_reserve(&all, batch * sizeof(fovea_pattern *));
   const size_t firsts = fovea_nn_reserve(&all, batch * sizeof(int64_t));
-  char *memory = all.saturated ? NULL : fovea_allocate(&o->allocator, all.size);
+  char *memory = all.saturated ? NULL : fovea_allocate(allocator, all.size);
   if (!memory) return NULL;
   memset(memory, 0, all.size);
   fovea_nn_longformer *l = (fovea_nn_longformer *)(void *)memory;
   l->options = *o;
+  l->allocator = *allocator;
   l->options.states = NULL;
   l->lengths = (int64_t *)(void *)(memory + lengths);
   l->starts = (int32_t *)(void *)(memory + starts);
@@ -185,42 +187,45 @@ static fovea_nn_longformer *allocate(const fovea_nn_longformer_options *o, int64
   return l;
 }
 
-static fovea_status make(fovea_nn_longformer *l, const fovea_nn_longformer_options *o, fovea_error *error) {
+static fovea_status make(fovea_nn_longformer *l, const fovea_nn_longformer_options *o,
+                         const fovea_execution *execution, fovea_error *error) {
   const int special = read_states(l, o);
   fovea_status status = FOVEA_OK;
   if (special) {
     const size_t size = 4 * (size_t)o->length * sizeof(int64_t);
-    int64_t *numbers = fovea_allocate(&o->allocator, size);
+    int64_t *numbers = fovea_allocate(&l->allocator, size);
     if (!numbers) return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of lists", (uint64_t)size);
     const token_lists lists = {numbers, numbers + o->length};
     status = make_patterns(l, o, &lists, error);
-    fovea_release(&o->allocator, numbers);
+    fovea_release(&l->allocator, numbers);
   }
-  return status ? status : make_plans(l, special, error);
+  return status ? status : make_plans(l, special, execution, error);
 }
 
-fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *given, fovea_nn_longformer **longformer,
+fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *given,
+                                        const fovea_execution *given_execution, fovea_nn_longformer **longformer,
                                         fovea_error *error) {
   fovea_nn_longformer_options options;
+  fovea_execution execution;
   if (!longformer) return fovea_fail(error, FOVEA_ERROR_NULL, "longformer is NULL");
   *longformer = NULL;
   fovea_status status = fovea_nn_check_longformer_options(given, &options, error);
+  if (!status) status = fovea_read_execution(given_execution, &execution, error);
   if (status) return status;
-  fovea_nn_longformer *l = allocate(&options, count_globals(&options));
+  fovea_nn_longformer *l = allocate(&options, &execution.allocator, count_globals(&options));
   if (!l) return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a batch of %jd entries", options.batch);
-  status = make(l, &options, error);
+  status = make(l, &options, &execution, error);
   if (status) {
     fovea_nn_longformer_destroy(l);
     return status;
   }
-  l->options.isa = fovea_plan_isa(l->local); /* the caller's name may go */
   *longformer = l;
   return FOVEA_OK;
 }
 
 void fovea_nn_longformer_destroy(fovea_nn_longformer *l) {
   if (!l) return;
-  const fovea_allocator allocator = l->options.allocator; /* a copy that outlives the object */
+  const fovea_allocator allocator = l->allocator; /* a copy that outlives the object */
   fovea_plan_destroy(l->local);
   fovea_plan_destroy(l->global);
   for (int64_t b = 0; b < l->options.batch; b++) {

@@ -6,6 +6,7 @@
 
 struct fovea_nn_longformer {
   fovea_nn_longformer_options options; /* without states */
+  fovea_allocator allocator;           /* of the object, its lists, patterns and plans */
   int64_t global_count;                /* of all entries */
   int64_t *lengths;                    /* of each entry, up to its last token that is no padding */
   int32_t *starts;                     /* batch + 1: where the global tokens of each entry begin in `rows` */

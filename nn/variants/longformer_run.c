@@ -95,6 +95,7 @@ static fovea_status attend(const fovea_nn_longformer_call *call, const fovea_pla
   fovea_tensors_init(&tensors, parts->q, parts->k, parts->v, o, NULL);
   execution.scratch = parts->run;
   execution.scratch_size = parts->run_size;
+  execution.isa = NULL; /* the plan has its own, perhaps one table of a set */
   return fovea_plan_run(plan, &tensors, &execution, error);
 }
 
@@ -129,7 +130,6 @@ static fovea_status write_result(const fovea_nn_longformer_call *call, const flo
   fovea_nn_map_init(&map, count, options->heads * options->v_dim, o, r->y);
   map.y_type = r->y_type;
   map.y_stride = r->y_stride;
-  map.isa = options->isa;
   return fovea_nn_activate(&map, FOVEA_NN_LINEAR, execution, error);
 }
 
@@ -152,8 +152,7 @@ fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *longformer, cons
   fovea_status status = fovea_nn_check_longformer(longformer, layer, rows, execution, &call, error);
   if (status) return status;
   const scratch_layout layout = lay_out(&call, fovea_nn_workers(&call.execution));
-  const fovea_allocator *allocator = &longformer->options.allocator;
-  status = fovea_nn_obtain(&layout.all, &call.execution, allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&layout.all, &call.execution, &memory, &allocated, error);
   if (status) return status;
   const parts parts = {.run = memory + layout.run,
                        .run_size = layout.q - layout.run,
@@ -164,15 +163,20 @@ fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *longformer, cons
                        .global_o = (float *)(void *)(memory + layout.global_o),
                        .global_x = memory + layout.global_x};
   status = run(&call, &parts, error);
-  fovea_release(allocator, allocated);
+  fovea_release(&call.execution.allocator, allocated);
   return status;
 }
 
-size_t fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,
-                                        const fovea_nn_longformer_layer *layer,
-                                        const fovea_nn_longformer_rows *rows, int workers) {
+fovea_status fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,
+                                              const fovea_nn_longformer_layer *layer,
+                                              const fovea_nn_longformer_rows *rows,
+                                              const fovea_execution *execution, size_t *size, fovea_error *error) {
   fovea_nn_longformer_call call;
-  if (fovea_nn_check_longformer(longformer, layer, rows, NULL, &call, NULL) != FOVEA_OK) return 0;
-  const scratch_layout layout = lay_out(&call, workers > 0 ? workers : fovea_default_threads());
-  return layout.all.saturated ? SIZE_MAX : layout.all.size;
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_longformer(longformer, layer, rows, &measured, &call, error);
+  if (status) return status;
+  const scratch_layout layout = lay_out(&call, fovea_nn_workers(&measured));
+  *size = fovea_nn_size_of(&layout.all);
+  return FOVEA_OK;
 }

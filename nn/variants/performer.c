@@ -386,17 +386,22 @@ fovea_status fovea_nn_performer_run(const fovea_nn_performer *performer, const f
   if (status || call.tensors.q_len == 0) return status;
   const int workers = fovea_nn_workers(&call.execution);
   const layout l = lay_out(&call, workers);
-  status = fovea_nn_obtain(&l.all, &call.execution, &call.performer.allocator, &memory, &allocated, error);
+  status = fovea_nn_obtain(&l.all, &call.execution, &memory, &allocated, error);
   if (status) return status;
   run(&call, &l, memory, workers);
-  fovea_release(&call.performer.allocator, allocated);
+  fovea_release(&call.execution.allocator, allocated);
   return FOVEA_OK;
 }
 
-size_t fovea_nn_performer_scratch_size(const fovea_nn_performer *performer,
-                                       const fovea_nn_performer_tensors *tensors, int workers) {
+fovea_status fovea_nn_performer_scratch_size(const fovea_nn_performer *performer,
+                                             const fovea_nn_performer_tensors *tensors,
+                                             const fovea_execution *execution, size_t *size, fovea_error *error) {
   fovea_nn_performer_call call;
-  if (fovea_nn_check_performer(performer, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
-  const layout l = lay_out(&call, workers > 0 ? workers : fovea_default_threads());
-  return l.all.saturated ? SIZE_MAX : l.all.size;
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_performer(performer, tensors, &measured, &call, error);
+  if (status) return status;
+  const layout l = lay_out(&call, fovea_nn_workers(&measured));
+  *size = fovea_nn_size_of(&l.all);
+  return FOVEA_OK;
 }

@@ -173,7 +173,6 @@ static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_
                                  {"norms", (int)given->norms, 0, FOVEA_NN_NORMS_CONSTANT}};
   status = fovea_validate_bounds("random", sizes, 2, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_validate_bounds("random", kinds, 2, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_nn_check_allocator(&given->allocator, error);
   if (status) return status;
   int64_t elements;
   if (__builtin_mul_overflow(given->features, given->dim, &elements) || elements > INT64_C(1) << 57) {
@@ -228,18 +227,23 @@ fovea_status fovea_nn_random_features_draw(const fovea_nn_random_features *given
   const int workers = workers_of(&random, fovea_nn_workers(&execution));
   if (random.orthogonal) {
     const fovea_nn_scratch all = lay_out(&random, workers, &job.worker_size);
-    status = fovea_nn_obtain(&all, &execution, &random.allocator, &job.memory, &allocated, error);
+    status = fovea_nn_obtain(&all, &execution, &job.memory, &allocated, error);
   }
   if (!status) run(&job, &execution, workers);
-  fovea_release(&random.allocator, allocated);
+  fovea_release(&execution.allocator, allocated);
   return status;
 }
 
-size_t fovea_nn_random_features_scratch_size(const fovea_nn_random_features *given, int workers) {
+fovea_status fovea_nn_random_features_scratch_size(const fovea_nn_random_features *given,
+                                                   const fovea_execution *execution, size_t *size,
+                                                   fovea_error *error) {
   fovea_nn_random_features random = {0};
+  fovea_execution measured;
   size_t worker_size;
-  if (read_random(given, &random, NULL) != FOVEA_OK) return 0;
-  const fovea_nn_scratch all =
-      lay_out(&random, workers_of(&random, workers > 0 ? workers : fovea_default_threads()), &worker_size);
-  return all.saturated ? SIZE_MAX : all.size;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = read_random(given, &random, error);
+  if (status) return status;
+  const fovea_nn_scratch all = lay_out(&random, workers_of(&random, fovea_nn_workers(&measured)), &worker_size);
+  *size = fovea_nn_size_of(&all);
+  return FOVEA_OK;
 }

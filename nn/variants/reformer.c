@@ -103,10 +103,9 @@ static fovea_status run_in_memory(const fovea_nn_lsh_call *call, const fovea_pla
   char *memory;
   void *allocated;
   l.all.before = before;
-  const fovea_status status =
-      fovea_nn_obtain(&l.all, &call->execution, &call->lsh.allocator, &memory, &allocated, error);
+  const fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
   if (!status && call->tensors.length > 0) run(call, &l, plan, memory);
-  fovea_release(&call->lsh.allocator, allocated);
+  fovea_release(&call->execution.allocator, allocated);
   return status;
 }
 
@@ -125,16 +124,22 @@ fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensor
   return status;
 }
 
-size_t fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors, int workers) {
+fovea_status fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
+                                       const fovea_execution *execution, size_t *size, fovea_error *error) {
   fovea_nn_lsh_call call;
-  fovea_nn_plan_memory plans = {.scratch = NULL};
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_lsh(lsh, tensors, &measured, &call, error);
+  if (status) return status;
+  const fovea_problem problem = fovea_nn_lsh_problem(&call);
+  fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&measured);
   fovea_nn_plan plan = {.memory = &plans};
   const fovea_plan *found;
-  if (fovea_nn_check_lsh(lsh, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
-  const fovea_problem problem = fovea_nn_lsh_problem(&call);
-  if (fovea_nn_find_plan(&plan, &problem, 0, &found, NULL) != FOVEA_OK) return 0;
-  const size_t run_size = fovea_plan_scratch_size(found, 1);
-  const layout l = lay_out(&call, run_size, workers > 0 ? workers : fovea_default_threads());
+  status = fovea_nn_find_plan(&plan, &problem, 0, &found, error);
+  if (!status) {
+    const layout l = lay_out(&call, fovea_plan_scratch_size(found, 1), fovea_nn_workers(&measured));
+    *size = fovea_nn_scratch_size(&plans, &l.all);
+  }
   fovea_nn_release_plan(&plan);
-  return fovea_nn_scratch_size(&plans, &l.all);
+  return status;
 }

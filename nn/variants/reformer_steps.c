@@ -12,13 +12,6 @@ int64_t fovea_nn_lsh_row_blocks(const fovea_nn_lsh_call *call) {
   return (call->tensors.length + FOVEA_NN_LSH_HASH_ROWS - 1) / FOVEA_NN_LSH_HASH_ROWS;
 }
 
-static fovea_execution alone(void) {
-  fovea_execution execution;
-  fovea_execution_init(&execution);
-  execution.threads = 1;
-  return execution;
-}
-
 /* ---- Buckets and keys --------------------------------------------------------------------------------------- */
 
 /* Some rows of a head. */
@@ -51,14 +44,13 @@ static const float *panels_of(const fovea_nn_lsh_piece *piece, int64_t head, int
 static void hash_round(const fovea_nn_lsh_piece *piece, const rows *r, int64_t round, float *products) {
   const fovea_nn_lsh_call *call = piece->call;
   const fovea_nn_lsh_tensors *t = &call->tensors;
-  const fovea_execution execution = alone();
+  const fovea_execution execution = fovea_nn_alone(&call->execution);
   const int64_t *factors = call->lsh.bucket_factors, first = fovea_nn_lsh_offset(piece, r->head, t->x_strides);
   fovea_nn_linear linear;
   fovea_nn_linear_rows call_rows;
   fovea_nn_linear_init(&linear, t->dim, call->columns, panels_of(piece, r->head, round));
   linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
   linear.weight_stride = 0;
-  linear.isa = call->lsh.isa;
   fovea_nn_linear_rows_init(&call_rows, &linear, r->count,
                             fovea_element(t->x, t->x_type, first + r->first * t->x_strides.row), products);
   call_rows.x_type = t->x_type;
@@ -159,8 +151,6 @@ fovea_problem fovea_nn_lsh_problem(const fovea_nn_lsh_call *call) {
   p.mask_type = FOVEA_MASK_BOOL;
   p.mask_strides = (fovea_mask_strides){2 * m * m, 0, 2 * m, 1};
   p.to_state = 1;
-  p.isa = call->lsh.isa;
-  p.allocator = call->lsh.allocator;
   return p;
 }
 
@@ -331,7 +321,7 @@ void fovea_nn_lsh_chunk_task(const void *data, int64_t task, int worker) {
   gather_keys(piece, head, order, call->group * m, &scratch, m);
   gather_rows(piece, head, order, call->group * m, &scratch);
   make_mask(piece, head, first, &scratch);
-  fovea_execution execution = alone();
+  fovea_execution execution = fovea_nn_alone(&call->execution);
   fovea_tensors tensors;
   fovea_state state;
   const int64_t slot = (head * call->lsh.rounds + round) * piece->slots + first.number * m;

@@ -265,7 +265,7 @@ fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_ex
   const int workers = fovea_nn_workers(&call.execution);
   const layout l = lay_out(s, workers);
   job job = {&call, &l, NULL};
-  status = fovea_nn_obtain(&l.all, &call.execution, &s->allocator, &job.memory, &allocated, error);
+  status = fovea_nn_obtain(&l.all, &call.execution, &job.memory, &allocated, error);
   if (status) return status;
   const fovea_execution rows = fovea_nn_without_scratch(&call.execution);
   const double pairs = (double)s->batch * (double)s->q_len * (double)s->kv_len;
@@ -274,13 +274,18 @@ fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_ex
   const int count = fovea_nn_workers_for(tasks * l.parts, work, workers, &rows);
   (void)fovea_tasks_run(select_part, &job, tasks * l.parts, count, &rows, NULL);
   if (l.parts > 1) (void)fovea_tasks_run(join_parts, &job, tasks, count, &rows, NULL);
-  fovea_release(&s->allocator, allocated);
+  fovea_release(&call.execution.allocator, allocated);
   return FOVEA_OK;
 }
 
-size_t fovea_nn_selection_scratch_size(const fovea_nn_selection *selection, int workers) {
+fovea_status fovea_nn_selection_scratch_size(const fovea_nn_selection *selection, const fovea_execution *execution,
+                                             size_t *size, fovea_error *error) {
   fovea_nn_selection_call call;
-  if (fovea_nn_check_selection(selection, NULL, &call, NULL) != FOVEA_OK) return 0;
-  const layout l = lay_out(&call.selection, workers > 0 ? workers : fovea_default_threads());
-  return l.all.saturated ? SIZE_MAX : l.all.size;
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_nn_check_selection(selection, &measured, &call, error);
+  if (status) return status;
+  const layout l = lay_out(&call.selection, fovea_nn_workers(&measured));
+  *size = fovea_nn_size_of(&l.all);
+  return FOVEA_OK;
 }

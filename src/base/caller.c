@@ -310,6 +310,16 @@ fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tenso
   return FOVEA_OK;
 }
 
+fovea_status fovea_check_allocator(const fovea_allocator *allocator, fovea_error *error) {
+  if (!allocator->allocate && allocator->context) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "allocator.context is not NULL and would not be used: allocator.allocate is NULL");
+  }
+  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
+                    allocator->allocate ? "release" : "allocate");
+}
+
 fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error) {
   fovea_execution_init_sized(execution, sizeof *execution);
   if (!given) return FOVEA_OK;
@@ -321,7 +331,8 @@ fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution 
     return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %jd; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
   }
-  return fovea_refuse_unused_execution(execution, error);
+  status = fovea_check_allocator(&execution->allocator, error);
+  return status ? status : fovea_refuse_unused_execution(execution, error);
 }
 
 fovea_status fovea_read_row_execution(const fovea_execution *given, fovea_execution *execution,

@@ -28,6 +28,9 @@ fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t en
 /* `name` is the caller's name of the state. */
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error);
 
+/* Checks that an allocator has both functions, or nothing. */
+fovea_status fovea_check_allocator(const fovea_allocator *allocator, fovea_error *error);
+
 /* `given` may be NULL, for all defaults. */
 fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
 /* The same for a row-wise call, which has no scratch. */

@@ -230,7 +230,7 @@ fovea_status fovea_append(const fovea_new_rows *given, const fovea_rotary *given
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   status = fovea_validate_new_rows(&rows, given_rotary ? &rotary : NULL, error);
-  if (!status) status = fovea_dispatch_wanted(rows.isa, FOVEA_F32, &kernels, error);
+  if (!status) status = fovea_dispatch_wanted(execution.isa, FOVEA_F32, &kernels, error);
   fovea_float_end(caller);
   if (!status) append_all(&rows, given_rotary ? &rotary : NULL, kernels, &execution);
   return status;

@@ -105,7 +105,7 @@ fovea_status fovea_hadamard_apply(const fovea_hadamard *given, const fovea_execu
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = check_sizes(&hadamard, error);
   if (!status && hadamard.rows > 0) status = check_memory(&hadamard, error);
-  if (!status) status = fovea_dispatch_wanted(hadamard.isa, FOVEA_F32, &kernels, error);
+  if (!status) status = fovea_dispatch_wanted(execution.isa, FOVEA_F32, &kernels, error);
   if (status || hadamard.rows == 0) return status;
   const hadamard_job job = {&hadamard, kernels, fovea_make_row_batch(hadamard.batch, hadamard.rows, NULL)};
   const double elements = (double)hadamard.heads * (double)hadamard.dim;

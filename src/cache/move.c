@@ -170,7 +170,7 @@ fovea_status fovea_sequence_move(const fovea_move *given, const fovea_execution 
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   status = check(&call, error);
-  if (!status) status = fovea_dispatch_wanted(call.move.isa, FOVEA_F32, &kernels, error);
+  if (!status) status = fovea_dispatch_wanted(execution.isa, FOVEA_F32, &kernels, error);
   if (!status && call.turns) make_turn(&call, kernels, &turn);
   fovea_float_end(caller);
   call.copy.turn = call.turns ? &turn : NULL;

@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include "../base/caller.h"
 #include "../base/error.h"
 #include "node.h"
 
@@ -256,16 +257,9 @@ static fovea_status check_sizes(const fovea_pattern_options *options, fovea_erro
 
 fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, fovea_error *error) {
   fovea_status status = check_sizes(options, error);
+  if (!status) status = fovea_check_allocator(&options->allocator, error);
   if (status) return status;
   limits all = {options->first_row + options->rows, options->keys, 0}; /* sizes that were checked do not overflow */
-  if (!options->allocator.allocate != !options->allocator.release) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
-                      options->allocator.allocate ? "release" : "allocate");
-  }
-  if (!options->allocator.allocate && options->allocator.context) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "allocator.context is not NULL and would not be used: allocator.allocate is NULL");
-  }
   if (options->rule && options->rules) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "rule is not NULL and would not be used: rules is not NULL");
   }

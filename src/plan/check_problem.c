@@ -33,16 +33,6 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
 
-static fovea_status check_allocator(const fovea_allocator *allocator, fovea_error *error) {
-  if (!allocator->allocate && allocator->context) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "allocator.context is not NULL and would not be used: allocator.allocate is NULL");
-  }
-  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
-                    allocator->allocate ? "release" : "allocate");
-}
-
 static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
   fovea_shape shapes[FOVEA_SHAPES];
   fovea_make_shapes(p, shapes);
@@ -58,7 +48,6 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   fovea_status status = check_sizes(problem, error);
   if (!status) status = check_types(problem, error);
   if (!status) status = fovea_check_scale(problem, error);
-  if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = fovea_check_features(problem, features, error);
   if (!status) status = check_strides(problem, reaches, error);
   return status;

@@ -142,9 +142,9 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   double pairs = fovea_resolve_entries(problem, entries);
   *plan = (fovea_plan){
       .kernels = kernels,
-      .isa_named = problem->isa != NULL,
-      .scores = fovea_arithmetic_of(problem->scores, kernels, problem->isa != NULL),
-      .values = fovea_arithmetic_of(problem->values, kernels, problem->isa != NULL),
+      .isa_named = checked->isa_named,
+      .scores = fovea_arithmetic_of(problem->scores, kernels, checked->isa_named),
+      .values = fovea_arithmetic_of(problem->values, kernels, checked->isa_named),
       .decoding = decoding_of(problem, kernels),
       .follows_rows = (fovea_process_record()->features & FOVEA_CPU_FOLLOWS_ROWS) != 0,
       .features = checked->features,
@@ -184,25 +184,26 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   plan->problem.mask_begins = NULL;
   plan->problem.patterns = NULL;
   plan->problem.terms = NULL;
-  plan->problem.isa = NULL;
   /* The stride of a single key may be any number. */
   if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;
   fovea_float_end(caller);
 }
 
-fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
-                              fovea_error *error) {
-  fovea_plan *made = fovea_allocate(&problem->allocator, fovea_plan_size(problem->batch));
+fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked,
+                              const fovea_allocator *allocator, fovea_plan **plan, fovea_error *error) {
+  fovea_plan *made = fovea_allocate(allocator, fovea_plan_size(problem->batch));
   if (!made) {
     return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %jd batch entries", problem->batch);
   }
   fovea_plan_fill(made, (fovea_entry *)(made + 1), problem, checked);
   made->allocated = 1;
+  made->allocator = *allocator;
   *plan = made;
   return FOVEA_OK;
 }
 
-fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error) {
+fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_execution *execution,
+                              fovea_checked *checked, fovea_error *error) {
   fovea_float_state caller = fovea_float_begin();
   fovea_status status = fovea_validate_problem(problem, checked->reaches, &checked->features, error);
   fovea_float_end(caller);
@@ -210,7 +211,8 @@ fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *check
   const int alike = problem->q_type == problem->k_type && !problem->segmented && !problem->scores;
   const int bf16 = problem->scores == FOVEA_MODE_BF16 || problem->values == FOVEA_MODE_BF16;
   const fovea_type pair_type = bf16 ? FOVEA_BF16 : alike ? problem->q_type : FOVEA_F32;
-  return fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);
+  checked->isa_named = execution->isa != NULL;
+  return fovea_dispatch_wanted(execution->isa, pair_type, &checked->kernels, error);
 }
 
 size_t fovea_plan_size(int64_t batch) {

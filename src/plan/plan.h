@@ -50,7 +50,8 @@ typedef struct fovea_planned_phase {
 
 struct fovea_plan {
   const fovea_kernels *kernels;
-  int isa_named;                            /* by the problem */
+  fovea_allocator allocator;                /* of the plan itself */
+  int isa_named;                            /* by the execution that it was made for */
   const fovea_arithmetic *scores, *values;  /* of the problem's modes; NULL: exact */
   const fovea_decoding *decoding;           /* if few rows of these modes are decoded; else NULL */
   fovea_tile_steps steps;                   /* what tiles call for these modes */

@@ -197,7 +197,7 @@ fovea_status fovea_rotary_apply(const fovea_rotary *given, const fovea_rotation 
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   status = fovea_validate_rotation(&rotary, &rotation, error);
-  if (!status) status = fovea_dispatch_wanted(rotary.isa, FOVEA_F32, &kernels, error);
+  if (!status) status = fovea_dispatch_wanted(execution.isa, FOVEA_F32, &kernels, error);
   fovea_float_end(caller);
   if (!status) rotate_all(&rotary, &rotation, kernels, &execution);
   return status;

@@ -36,7 +36,7 @@ fovea_status fovea_state_merge(const fovea_state *given_left, const fovea_state 
   if (!status) status = fovea_read_state("merged", given_merged, &merged, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_validate_merge(&left, &right, &merged, error);
-  if (!status) status = fovea_dispatch_wanted(merged.isa, FOVEA_F32, &kernels, error);
+  if (!status) status = fovea_dispatch_wanted(execution.isa, FOVEA_F32, &kernels, error);
   if (!status) {
     fovea_fold_pieces(kernels, &merged, merge_step, &(merge_job){&left, &right, &merged}, &execution);
   }
@@ -133,7 +133,7 @@ fovea_status fovea_state_finish(const fovea_problem *given, const fovea_tensors 
   fovea_float_state caller = fovea_float_begin();
   fovea_status status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_validate_outputs(given, given_tensors, 0, &problem, &tensors, &state, error);
-  if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
+  if (!status) status = fovea_dispatch_wanted(execution.isa, FOVEA_F32, &kernels, error);
   fovea_float_end(caller);
   if (!status) {
     fovea_fold_pieces(kernels, &state, finish_step, &(output_job){kernels, &problem, &tensors, &state}, &execution);
@@ -151,7 +151,7 @@ fovea_status fovea_state_from_output(const fovea_problem *given, const fovea_ten
   fovea_float_state caller = fovea_float_begin();
   fovea_status status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_validate_outputs(given, given_tensors, 1, &problem, &tensors, &state, error);
-  if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
+  if (!status) status = fovea_dispatch_wanted(execution.isa, FOVEA_F32, &kernels, error);
   fovea_float_end(caller);
   if (!status) from_outputs(&(output_job){kernels, &problem, &tensors, &state}, &execution);
   return status;

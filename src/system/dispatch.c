@@ -141,7 +141,7 @@ const char *fovea_dispatch_table(const fovea_kernels *kernels) {
 }
 
 const char *fovea_dispatch_reason(int is_named, int in_bf16, const fovea_kernels *kernels) {
-  if (is_named) return "the problem names it";
+  if (is_named) return "the execution names it";
   if (kernels->pair_type == FOVEA_BF16 && in_bf16) return "half of the problem or all of it is in bf16 mode";
   if (kernels->pair_type == FOVEA_BF16) return "Q and K are bf16, and it has products of pairs of bf16";
   if (kernels->pair_type == FOVEA_F16) return "Q and K are f16, and it has products of pairs of f16";

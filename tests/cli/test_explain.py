@@ -90,7 +90,7 @@ class Table(Explained):
         for isa in usable_isas():
             text = self.check(sees(77, 300), "--causal", "--isa", isa)
             self.assertIn(f" {isa}", text)
-            self.assertIn(": the problem names it", text)
+            self.assertIn(": the execution names it", text)
 
     def test_mask(self):
         np.save(self.path("m.npy"), np.ones((40, 300), bool))

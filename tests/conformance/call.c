@@ -1,4 +1,5 @@
 #include "call.h"
+#include "support/execution.h"
 
 #include "tools/fovea/convert.h"
 
@@ -103,25 +104,24 @@ static int64_t result_count(const struct call *call) {
 }
 
 /* Runs both calls, and adds the second O, which is f32, to the first. */
-static fovea_status attend(struct call *call, float *o, fovea_error *error) {
-  fovea_status status = fovea_attend(&call->problem, &call->tensors, NULL, error);
+static fovea_status attend(struct call *call, const char *isa, float *o, fovea_error *error) {
+  fovea_status status = fovea_attend(&call->problem, &call->tensors, on_isa(isa), error);
   if (status != FOVEA_OK || call->second.struct_size == 0) return status;
   const int64_t count = result_count(call);
   float *other = calloc((size_t)count + 1, sizeof *other);
   if (!other) return FOVEA_ERROR_MEMORY;
-  call->second.isa = call->problem.isa;
   call->second_tensors.o = other;
-  status = fovea_attend(&call->second, &call->second_tensors, NULL, error);
+  status = fovea_attend(&call->second, &call->second_tensors, on_isa(isa), error);
   for (int64_t i = 0; i < count; i++) o[i] += other[i];
   free(other);
   return status;
 }
 
 static fovea_status run_on(struct call *call, const char *isa, void *o, fovea_error *error) {
-  call->rotary.isa = call->problem.isa = call->new_rows.isa = isa;
   if (is_scatter(call)) return run_scatter(call, o, error);
   call->rotation.to = call->tensors.o = o;
-  return is_rotary(call) ? fovea_rotary_apply(&call->rotary, &call->rotation, NULL, error) : attend(call, o, error);
+  return is_rotary(call) ? fovea_rotary_apply(&call->rotary, &call->rotation, on_isa(isa), error)
+                         : attend(call, isa, o, error);
 }
 
 static void compare_number(const char *isa, const char *what, int64_t i, double actual, double expected,

@@ -8,6 +8,7 @@
 
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 #include "support/types.h"
@@ -267,8 +268,10 @@ static void append(struct store *store, struct new_rows *n, const char *isa, con
   fovea_error error;
   const fovea_sequence sequence = fovea_sequence_of(&store->segment, 1);
   n->rows.sequences = &sequence;
-  n->rows.isa = isa;
-  if (fovea_append(&n->rows, n->rotated ? &n->rotary : NULL, execution, &error)) fail_msg("%s", error.text);
+  fovea_execution on_set = *on_isa(isa);
+  if (execution) on_set = *execution;
+  on_set.isa = isa;
+  if (fovea_append(&n->rows, n->rotated ? &n->rotary : NULL, &on_set, &error)) fail_msg("%s", error.text);
 }
 
 /* Appends into memory of zeros and of ones: what differs has not been written. Then with every instruction set, and
@@ -538,8 +541,7 @@ static void test_hadamard(void **state) {
       fovea_hadamard_init(&call, 1, 1, 3, dim, block, x, type == FOVEA_F32 ? (void *)y : halves);
       call.from_strides.row = call.to_strides.row = 4096;
       call.to_type = type;
-      call.isa = *isa;
-      if (fovea_hadamard_apply(&call, NULL, &error)) fail_msg("%s", error.text);
+      if (fovea_hadamard_apply(&call, on_isa(*isa), &error)) fail_msg("%s", error.text);
       for (int row = 0; row < 3; row++)
         for (int64_t d = 0; d < dim; d++) {
           const float number = rounded_number(type, expected[row][d]);

@@ -4,6 +4,7 @@
 #include "narrow.h"
 
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/trial.h"
 
 #include <math.h>
@@ -189,15 +190,14 @@ static void check_preset(const struct preset *p, int kind, const char *isa, stru
   fovea_error error;
   fovea_new_rows_init(&rows, 1, HEADS, KEYS, DIM, DIM, numbers[0], numbers[1], &sequence);
   rows.k_strides = rows.v_strides = (fovea_strides){HEADS * KEYS * DIM, KEYS * DIM, DIM};
-  rows.isa = isa;
-  if (fovea_append(&rows, NULL, NULL, &error)) fail_msg("%s", error.text);
+  if (fovea_append(&rows, NULL, on_isa(isa), &error)) fail_msg("%s", error.text);
   for (int i = 0; i < 2 * HEADS; i++) assert_same(p, kind, &got[i], &expected[i]);
   /* Decoding writes what prefill does. */
   const int step = format.key_group > 1 ? 32 : 1;
   for (int first = 0; first < KEYS; first += step) {
     rows.k = numbers[0][0][first], rows.v = numbers[1][0][first];
     rows.rows = step, rows.first_position = first, rows.sequences = &lone;
-    if (fovea_append(&rows, NULL, NULL, &error)) fail_msg("%s", error.text);
+    if (fovea_append(&rows, NULL, on_isa(isa), &error)) fail_msg("%s", error.text);
   }
   for (int i = 0; i < 2 * HEADS; i++) assert_same(p, kind, &once[i], &expected[i]);
 }

@@ -3,6 +3,7 @@
  */
 #include "narrow_pages.h"
 
+#include "../support/execution.h"
 #include "support/check.h"
 #include "support/trial.h"
 
@@ -102,12 +103,11 @@ static void check_move(struct caches *c, struct caches *other, fovea_move *move,
   for (int i = 0; i < c->made.memory_count; i++)
     memcpy(other->made.memory[i].data, c->made.memory[i].data, c->made.memory[i].size);
   move->sequence = &c->sequence;
-  move->isa = isa;
   static struct numbers all[LAYERS];
   for (int64_t layer = 0; layer < p->layers; layer++) read_numbers(c, layer, &all[layer]);
   for (int64_t layer = 0; layer < p->layers; layer++) expect(move, other, layer, &all[layer]);
   fovea_error error;
-  if (fovea_sequence_move(move, NULL, &error) != FOVEA_OK) fail_msg("%s: %s", name, error.text);
+  if (fovea_sequence_move(move, on_isa(isa), &error) != FOVEA_OK) fail_msg("%s: %s", name, error.text);
   for (int64_t layer = 0; layer < p->layers; layer++) {
     before = all[layer];
     read_numbers(c, layer, &after);
@@ -326,7 +326,10 @@ static void test_refused(void **state) {
   MOVE_REFUSED(rotary.cosines = rotary.sines = tables; rotary.table_rows = ROWS, FOVEA_ERROR_ROTARY, "tables");
   MOVE_REFUSED(rotary.frequencies = (const double *)(const void *)(e.k_memory + 8 * HEAD_DIM), FOVEA_ERROR_OVERLAP,
                "frequencies");
-  MOVE_REFUSED(move.isa = "sse9", FOVEA_ERROR_ISA_UNKNOWN, "sse9");
+  fovea_move good;
+  fovea_move_init(&good, &e.sequence, KV_HEADS, HEAD_DIM, HEAD_DIM, 30, 70, 8);
+  assert_int_equal(fovea_sequence_move(&good, on_isa("sse9"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
+  assert_memory_equal(&e, &untouched, sizeof e);
   fovea_execution_init(&with_scratch);
   with_scratch.scratch = tables;
   with_scratch.scratch_size = sizeof tables;

@@ -6,6 +6,7 @@
 
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/execution.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,13 @@ static void run_layer(struct trial *trial, const char *isa, const fovea_sequence
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
-  problem.isa = isa;
   problem.segmented = 1;
   problem.kv_begins = begins;
   tensors.k = tensors.v = NULL;
   tensors.sequences = sequences;
   tensors.layer = layer;
   trial_clear(trial);
-  const fovea_status status = fovea_attend(&problem, &tensors, NULL, &error);
+  const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
   trial_load(trial);
   if (status != FOVEA_OK) fail_msg("status %d: %s", (int)status, error.text);
 }

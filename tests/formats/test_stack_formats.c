@@ -160,9 +160,10 @@ static void check_appending(int format, struct cache *cache, int way, int64_t di
     if (i / 2) call.rows.k_hadamard = call.rows.v_hadamard = dim;
     name_case(name, "append", format, way, dim, i);
     for (const char *const *isa = whole_isas(); *isa != NULL; isa++) {
-      call.rows.isa = *isa;
+      call.execution.isa = *isa;
       check_call(name, append);
     }
+    call.execution.isa = NULL;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "contract_rotary.h"
 #include "expect.h"
+#include "support/execution.h"
 #include "support/types.h"
 #include "verdicts.h"
 
@@ -203,7 +204,8 @@ void append(struct scene *scene) {
   const enum verdict verdict = judge(scene, &call);
   if (verdict != VERDICT_ELSEWHERE) {
     if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
-    const fovea_status status = fovea_append(&call.rows, call.rotated ? &call.rotary : NULL, NULL, &error);
+    const fovea_status status =
+        fovea_append(&call.rows, call.rotated ? &call.rotary : NULL, on_isa(call.isa), &error);
     arena_open(&scene->arena);
     if (verdict == VERDICT_RIGHT && status == FOVEA_OK) write_to_model(scene, &call);
     expect_verdict(scene, verdict, status, &error);

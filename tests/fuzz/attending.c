@@ -1,6 +1,7 @@
 #include "attending.h"
 
 #include "expect.h"
+#include "support/execution.h"
 #include "support/problems.h"
 #include "support/types.h"
 #include "verdicts.h"
@@ -180,14 +181,14 @@ void attend(struct scene *scene, int holes) {
   problem.segmented = 1;
   problem.holes = holes;
   problem.kv_begins = attention.begins;
-  problem.isa = scene_isa(scene);
+  const char *const isa = scene_isa(scene);
   fovea_tensors tensors;
   fovea_error error;
   fovea_tensors_init(&tensors, attention.q, NULL, NULL, attention.o, attention.lse);
   tensors.sequences = scene->wild && bytes_one_in(scene->bytes, 32) ? NULL : attention.sequences;
   if (verdict != VERDICT_ELSEWHERE) {
     if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
-    const fovea_status status = fovea_attend(&problem, &tensors, NULL, &error);
+    const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
     arena_open(&scene->arena);
     EXPECT(arena_is_as_modelled(&scene->arena));
     EXPECT(status == FOVEA_OK || scene->wild || verdict == VERDICT_REFUSED);

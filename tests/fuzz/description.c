@@ -219,7 +219,6 @@ static void take_isa(struct description *description, struct bytes *bytes, enum 
     snprintf(description->isa, DESCRIPTION_NAME, "%s", names[choice]);
   else
     for (int i = 0; i < 11; i++) description->isa[i] = (char)bytes_one(bytes);
-  description->problem.isa = description->isa;
 }
 
 /* keys_begin and keys_end. */

@@ -58,7 +58,7 @@ static void poke_all(struct trial *trial, struct bytes *bytes) {
 static int is_refused(const fovea_problem *problem) {
   fovea_plan *plan;
   fovea_error error;
-  const fovea_status status = fovea_plan_create(problem, &plan, &error);
+  const fovea_status status = fovea_plan_create(problem, NULL, &plan, &error);
   fovea_plan_destroy(plan);
   if (status == FOVEA_OK) return 0;
   expect_failure(status, &error);

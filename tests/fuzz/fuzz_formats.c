@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "expect.h"
 #include "formats/narrow.h"
+#include "support/execution.h"
 #include "support/problems.h"
 #include "support/trial.h"
 #include "wild.h"
@@ -243,8 +244,8 @@ static int untouched(const float *numbers, int64_t count) {
 
 /* Without one of the segments, but the last: the bits of a mask that hides its keys. The tensors are `numbers` and
  * `rows` numbers of O and LSE. */
-static void attend_without_one(struct scene *scene, fovea_problem problem, const float *q, const float *k,
-                               const float *v, int64_t numbers, int64_t rows) {
+static void attend_without_one(struct scene *scene, fovea_problem problem, const char *isa, const float *q,
+                               const float *k, const float *v, int64_t numbers, int64_t rows) {
   const int64_t gone = bytes_below(scene->bytes, scene->count - 1);
   const fovea_segment *hole = &scene->segments[gone];
   fovea_segment left[SEGMENTS];
@@ -260,10 +261,9 @@ static void attend_without_one(struct scene *scene, fovea_problem problem, const
   problem.segmented = problem.holes = 1;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse);
   tensors.sequences = &sequence;
-  const fovea_status status = fovea_attend(&problem, &tensors, NULL, &error);
+  const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
   if (status != FOVEA_OK) fprintf(stderr, "%s\n", error.text);
   EXPECT(status == FOVEA_OK);
-  problem.isa = NULL;
   problem.segmented = problem.holes = 0;
   problem.mask_type = FOVEA_MASK_BOOL;
   problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 1, problem.kv_len);
@@ -296,13 +296,12 @@ static void attend(struct scene *scene) {
   for (int64_t i = 0; i < heads * rows * scene->dim[0]; i++) q[i] = (float)(i % 17 - 8) / 8;
   const fovea_sequence sequence = fovea_sequence_of(scene->segments, scene->count);
   const char *const isa = any_isa(bytes);
-  problem.isa = isa;
   problem.segmented = 1;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse);
   tensors.sequences = &sequence;
   if (scene->refused) {
     /* Refused, unless no row sees a key. */
-    const fovea_status status = fovea_attend(&problem, &tensors, NULL, &error);
+    const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
     if (status != FOVEA_OK) {
       expect_failure(status, &error);
       EXPECT(untouched(o, numbers) && untouched(lse, heads * rows));
@@ -311,20 +310,18 @@ static void attend(struct scene *scene) {
     arena_forget(&scene->arena);
     for (int64_t i = 0; i < 2 * scene->count; i++) mark_side(scene, i / 2, (int)(i % 2));
     arena_close(&scene->arena);
-    const fovea_status status = fovea_attend(&problem, &tensors, NULL, &error);
+    const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
     arena_open(&scene->arena);
     if (status != FOVEA_OK) fprintf(stderr, "%s\n", error.text);
     EXPECT(status == FOVEA_OK);
     float *k = gathered(scene, 0, keys), *v = gathered(scene, 1, keys);
-    problem.isa = NULL;
     problem.segmented = 0;
     fovea_tensors_init(&tensors, q, k, v, expected, expected_lse);
     EXPECT(fovea_attend(&problem, &tensors, NULL, NULL) == FOVEA_OK);
     EXPECT(memcmp(o, expected, (size_t)numbers * sizeof *o) == 0);
     EXPECT(memcmp(lse, expected_lse, (size_t)(heads * rows) * sizeof *lse) == 0);
-    problem.isa = isa;
     if (scene->count > 1 && bytes_one_in(bytes, 2))
-      attend_without_one(scene, problem, q, k, v, numbers, heads * rows);
+      attend_without_one(scene, problem, isa, q, k, v, numbers, heads * rows);
     free(k);
     free(v);
   }

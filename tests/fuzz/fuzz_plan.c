@@ -3,6 +3,7 @@
 #include "description.h"
 #include "expect.h"
 #include "features.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/memory.h"
 #include "support/single_task.h"
@@ -51,12 +52,12 @@ static fovea_problem completed(const fovea_problem *given) {
 }
 
 /* If a problem has no plan, it has no run either, whatever the tensors are. */
-static void expect_refusal(const fovea_problem *given, fovea_status status) {
+static void expect_refusal(const fovea_problem *given, const char *isa, fovea_status status) {
   float outputs[2] = {1.0f, 2.0f};
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, NULL, NULL, NULL, &outputs[0], &outputs[1]);
   fovea_error error;
-  EXPECT(fovea_attend(given, &tensors, NULL, &error) == status);
+  EXPECT(fovea_attend(given, &tensors, on_isa(isa), &error) == status);
   expect_failure(status, &error);
   EXPECT(outputs[0] == 1.0f && outputs[1] == 2.0f);
 }
@@ -258,6 +259,10 @@ static void run_on_spoiled_tensors(struct subject *subject, struct bytes *bytes)
   expect_refused_or_right(subject, status, &error);
 }
 
+static void release_nothing(void *context, void *memory) {
+  (void)context, (void)memory;
+}
+
 static void run_with_spoiled_execution(const struct subject *subject, struct bytes *bytes) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   const size_t size = fovea_plan_scratch_size(subject->plan, 1);
@@ -267,11 +272,14 @@ static void run_with_spoiled_execution(const struct subject *subject, struct byt
   execution.threads = 1;
   execution.scratch = scratch;
   execution.scratch_size = size;
-  const int64_t choice = bytes_below(bytes, 4);
+  const int64_t choice = bytes_below(bytes, 7);
   if (choice == 0) execution.threads = -1 - (int)bytes_below(bytes, 8);
   if (choice == 1) execution.scratch_size = (size_t)bytes_number(bytes) % size;
   if (choice == 2) execution.scratch = scratch + 1 + bytes_below(bytes, FOVEA_SCRATCH_ALIGNMENT - 1);
   if (choice == 3) execution.struct_size = (size_t)wild_number(bytes);
+  if (choice == 4) execution.isa = bytes_one_in(bytes, 2) ? "scalar" : "abacus";
+  if (choice == 5) execution.allocator.context = scratch;
+  if (choice == 6) execution.allocator.release = release_nothing;
   fovea_error error;
   const fovea_status status = fovea_plan_run(subject->plan, &call, &execution, &error);
   memory_free(scratch);
@@ -324,11 +332,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fovea_problem *given = given_problem(&description.problem, &bytes);
   struct subject subject = {.given = given};
   fovea_error error;
-  const fovea_status status = fovea_plan_create(given, &subject.plan, &error);
+  const fovea_status status = fovea_plan_create(given, on_isa(description.isa), &subject.plan, &error);
   if (status != FOVEA_OK) {
     EXPECT(subject.plan == NULL);
     expect_failure(status, &error);
-    expect_refusal(given, status);
+    expect_refusal(given, description.isa, status);
   } else {
     subject.problem = completed(given);
     question(&subject, &bytes);

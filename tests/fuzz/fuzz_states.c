@@ -4,6 +4,7 @@
  */
 #include "expect.h"
 #include "slot.h"
+#include "support/execution.h"
 #include "support/generator.h"
 #include "wild.h"
 
@@ -50,7 +51,6 @@ static struct slot new_slot(const struct scene *scene, int64_t begin, int64_t en
   memset(&slot, 0, sizeof slot);
   fovea_state_init(&slot.state, p->batch, p->heads, p->q_len, p->v_dim, begin, end, NULL);
   slot.state.strides = any_strides(scene->bytes, p->batch, p->heads, p->q_len, state_numbers(&slot.state));
-  slot.state.isa = any_isa(scene->bytes);
   if (wild && bytes_one_in(scene->bytes, 3)) slot_edit(&slot, scene->bytes);
   slot_lay_out(&slot);
   return slot;
@@ -149,7 +149,8 @@ static struct slot merge_slots(const struct scene *scene, const struct slot *lef
   region_close(&left->memory);
   region_close(&right->memory);
   region_close(&made.memory);
-  const fovea_status status = fovea_state_merge(&left->state, &right->state, &made.state, NULL, &error);
+  const fovea_status status =
+      fovea_state_merge(&left->state, &right->state, &made.state, on_isa(any_isa(scene->bytes)), &error);
   region_open(&left->memory);
   region_open(&right->memory);
   region_open(&made.memory);
@@ -196,7 +197,6 @@ static fovea_problem any_outputs(struct scene *scene) {
   problem.o_strides = any_strides(bytes, problem.batch, problem.heads, problem.q_len, problem.v_dim);
   problem.lse_strides = any_strides(bytes, problem.batch, problem.heads, problem.q_len, 1);
   problem.o_type = (fovea_type)bytes_below(bytes, 3);
-  problem.isa = any_isa(bytes);
   if (bytes_one_in(bytes, 4)) wild_edit(&problem, problem_fields, PROBLEM_FIELDS, bytes);
   return problem;
 }
@@ -233,7 +233,7 @@ static void finish_slot(struct scene *scene, const struct slot *slot) {
   tensors.state = &slot->state;
   for (int i = 0; i < 2; i++) region_close(&outputs[i]);
   region_close(&slot->memory);
-  const fovea_status status = fovea_state_finish(&problem, &tensors, NULL, &error);
+  const fovea_status status = fovea_state_finish(&problem, &tensors, on_isa(any_isa(scene->bytes)), &error);
   region_open(&slot->memory);
   for (int i = 0; i < 2; i++) region_open(&outputs[i]);
   if (status != FOVEA_OK) {

@@ -3,6 +3,7 @@
 #include "appending.h"
 #include "contract_rotary.h"
 #include "expect.h"
+#include "support/execution.h"
 #include "support/types.h"
 #include "verdicts.h"
 #include "wild.h"
@@ -19,6 +20,7 @@ enum { MOVED = 40 };
 
 /* A call of fovea_sequence_move(). Must not be copied. */
 struct move_call {
+  const char *isa;
   fovea_move move;
   struct new_rows embedding; /* its rotary only */
 };
@@ -37,7 +39,7 @@ static void create(struct move_call *call, struct scene *scene) {
   if (call->embedding.rotated && bytes_one_in(bytes, 3)) call->move.rotate_by = bytes_below(bytes, 256) - 128;
   if (scene->wild && bytes_one_in(bytes, 4))
     wild_edit(&call->move, move_fields, sizeof move_fields / sizeof move_fields[0], bytes);
-  call->move.isa = scene_isa(scene);
+  call->isa = scene_isa(scene);
 }
 
 static int64_t turned_by(const fovea_move *move) {
@@ -112,7 +114,7 @@ void move_rows(struct scene *scene) {
   const enum verdict verdict = judge(scene, &call);
   if (verdict != VERDICT_ELSEWHERE) {
     if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
-    const fovea_status status = fovea_sequence_move(&call.move, NULL, &error);
+    const fovea_status status = fovea_sequence_move(&call.move, on_isa(call.isa), &error);
     arena_open(&scene->arena);
     if (verdict == VERDICT_RIGHT && status == FOVEA_OK) move_in_model(scene, &call.move);
     expect_verdict(scene, verdict, status, &error);

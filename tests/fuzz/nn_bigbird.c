@@ -44,8 +44,8 @@ static void check_lists(void) {
   }
 }
 
-static fovea_status run_blocks(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  (void)isa, (void)e;
+static fovea_status run_blocks(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
+  (void)e;
   if (s->cannot_be) starts = columns = NULL; /* memory of another size is no one's fault */
   const fovea_status status =
       fovea_nn_bigbird_blocks((uint64_t)lists.seed, lists.blocks, lists.chosen, starts, columns, error);
@@ -91,7 +91,7 @@ static void make_pattern(struct nn_scene *s) {
       (double)b->heads * blocks * (chosen * chosen + 30) + (double)heads * (double)length * (double)length * DIM;
 }
 
-static fovea_status run_pattern(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run_pattern(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   fovea_pattern *pattern = (fovea_pattern *)s;
   fovea_problem problem;
   fovea_tensors tensors;
@@ -101,7 +101,6 @@ static fovea_status run_pattern(struct nn_scene *s, const char *isa, const fovea
   fovea_problem_init(&problem, 1, heads, heads, bigbird.length, bigbird.length, DIM, DIM);
   fovea_problem_resolve(&problem, NULL);
   problem.pattern = pattern;
-  problem.isa = isa;
   fovea_tensors_init(&tensors, q, q, q, o, NULL);
   status = fovea_attend(&problem, &tensors, e, error);
   fovea_pattern_destroy(pattern);

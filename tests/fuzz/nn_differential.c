@@ -1,5 +1,6 @@
 /* Calls of differential attention, and of its lambda. */
 #include "nn_scene.h"
+#include "support/execution.h"
 #include "wild.h"
 
 #include <fovea/latent_attention.h>
@@ -71,15 +72,15 @@ static void make(struct nn_scene *s) {
   if (nn_loses_rows(p)) s->cannot_be = 1;
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   (void)s;
-  problem.isa = isa;
   return fovea_nn_differential_run(&differential, &problem, &first, &second, e, error);
 }
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_differential_scratch_size(&differential, &problem, workers);
+  return measured(
+      fovea_nn_differential_scratch_size(&differential, &problem, with_threads(workers), measured_size(), NULL));
 }
 
 /* Q is in use if an entry has keys. */
@@ -124,8 +125,8 @@ static void make_lambda(struct nn_scene *s) {
   lambda = nn_tensor(s, 1, 1, 0, FOVEA_F32);
 }
 
-static fovea_status run_lambda(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  (void)s, (void)isa, (void)e;
+static fovea_status run_lambda(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
+  (void)s, (void)e;
   return fovea_nn_differential_lambda(lambda_numbers.dim, vectors[0], vectors[1], vectors[2], vectors[3],
                                       lambda_numbers.init, lambda, error);
 }

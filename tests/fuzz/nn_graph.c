@@ -1,5 +1,6 @@
 /* Calls of graph attention. */
 #include "nn_scene.h"
+#include "support/execution.h"
 #include "wild.h"
 
 #include <fovea/graph_attention.h>
@@ -144,15 +145,14 @@ static void make(struct nn_scene *s) {
         ((double)edges + fabs((double)t->nodes) + fabs((double)t->sources) + 1) * (fabs((double)width) + 64) * in;
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
-  graph.isa = isa;
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
+  (void)s;
   return fovea_nn_graph_run(&graph, &tensors, e, error);
 }
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_graph_scratch_size(&graph, &tensors, workers);
+  return measured(fovea_nn_graph_scratch_size(&graph, &tensors, with_threads(workers), measured_size(), NULL));
 }
 
 static int edges_have_meaning(void) {

@@ -1,5 +1,6 @@
 /* Calls of multi-head latent attention, in both forms, without a cache and with one of a single segment. */
 #include "nn_scene.h"
+#include "support/execution.h"
 
 #include "expect.h"
 
@@ -88,8 +89,8 @@ static void make_absorb(struct nn_scene *s) {
   make_absorbed(s);
 }
 
-static fovea_status run_absorb(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  (void)s, (void)isa, (void)e;
+static fovea_status run_absorb(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
+  (void)s, (void)e;
   return fovea_nn_latent_absorb(&latent, absorbed, error);
 }
 
@@ -182,15 +183,15 @@ static void make(struct nn_scene *s) {
   if (s->cannot_be) s->work = 0;
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
-  problem.isa = rotary.isa = isa;
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
+  (void)s;
   return fovea_nn_latent_run(&latent, &problem, &tensors, e, error);
 }
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_latent_scratch_size(&latent, &problem, &tensors, workers);
+  return measured(
+      fovea_nn_latent_scratch_size(&latent, &problem, &tensors, with_threads(workers), measured_size(), NULL));
 }
 
 static int has_meaning(const struct nn_scene *s) {

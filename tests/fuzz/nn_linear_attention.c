@@ -1,5 +1,6 @@
 /* Calls of linear attention. */
 #include "nn_scene.h"
+#include "support/execution.h"
 
 #include <fovea/linear_attention.h>
 
@@ -153,9 +154,8 @@ static void make(struct nn_scene *s) {
                  (fabs((double)a->v_dim) + 64));
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   (void)s;
-  attention.isa = isa;
   return fovea_nn_linear_attention_run(&attention, &tensors, e, error);
 }
 
@@ -180,7 +180,8 @@ static int has_meaning(const struct nn_scene *s) {
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_linear_attention_scratch_size(&attention, &tensors, workers);
+  return measured(
+      fovea_nn_linear_attention_scratch_size(&attention, &tensors, with_threads(workers), measured_size(), NULL));
 }
 
 const struct nn_kind nn_kind_linear_attention = {make, run, has_meaning, 1, scratch_size, 0};

@@ -1,5 +1,6 @@
 /* Calls of Linformer. */
 #include "nn_scene.h"
+#include "support/execution.h"
 
 #include <fovea/latent_attention.h>
 
@@ -77,15 +78,15 @@ static void make(struct nn_scene *s) {
   if (p->batch < 0) s->work = 0;
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   (void)s;
-  problem.isa = isa;
   return fovea_nn_linformer_run(&linformer, &problem, &tensors, e, error);
 }
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_linformer_scratch_size(&linformer, &problem, workers);
+  return measured(
+      fovea_nn_linformer_scratch_size(&linformer, &problem, with_threads(workers), measured_size(), NULL));
 }
 
 static int has_meaning(const struct nn_scene *s) {

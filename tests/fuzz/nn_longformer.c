@@ -1,5 +1,6 @@
 /* Calls of Longformer: an object of token states, and a layer that runs with it. */
 #include "nn_scene.h"
+#include "support/execution.h"
 
 #include "expect.h"
 #include "wild.h"
@@ -100,11 +101,9 @@ static void make(struct nn_scene *s) {
   if (options.batch < 1 || options.length < 0) s->work = 0; /* refused */
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   fovea_nn_longformer *longformer = (fovea_nn_longformer *)s;
-  nn_set_isa(s, isa);
-  options.isa = isa;
-  fovea_status status = fovea_nn_longformer_create(&options, &longformer, error);
+  fovea_status status = fovea_nn_longformer_create(&options, e, &longformer, error);
   EXPECT(!longformer == (status != FOVEA_OK));
   if (!status) status = fovea_nn_longformer_run(longformer, &layer, &rows, e, error);
   fovea_nn_longformer_destroy(longformer);
@@ -114,8 +113,9 @@ static fovea_status run(struct nn_scene *s, const char *isa, const fovea_executi
 static size_t scratch_size(struct nn_scene *s, int workers) {
   fovea_nn_longformer *longformer;
   (void)s;
-  if (fovea_nn_longformer_create(&options, &longformer, NULL)) return 0;
-  const size_t size = fovea_nn_longformer_scratch_size(longformer, &layer, &rows, workers);
+  if (fovea_nn_longformer_create(&options, NULL, &longformer, NULL)) return 0;
+  const size_t size = measured(
+      fovea_nn_longformer_scratch_size(longformer, &layer, &rows, with_threads(workers), measured_size(), NULL));
   fovea_nn_longformer_destroy(longformer);
   return size;
 }

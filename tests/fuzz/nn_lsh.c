@@ -1,5 +1,6 @@
 /* Calls of LSH attention. */
 #include "nn_scene.h"
+#include "support/execution.h"
 #include "wild.h"
 
 #include <fovea/sparse_attention.h>
@@ -107,15 +108,14 @@ static void make(struct nn_scene *s) {
     s->work = 0; /* refused */
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   (void)s;
-  lsh.isa = isa;
   return fovea_nn_lsh_run(&lsh, &tensors, e, error);
 }
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_lsh_scratch_size(&lsh, &tensors, workers);
+  return measured(fovea_nn_lsh_scratch_size(&lsh, &tensors, with_threads(workers), measured_size(), NULL));
 }
 
 static int has_meaning(const struct nn_scene *s) {

@@ -162,11 +162,8 @@ static void make_attention(struct nn_scene *s) {
   choose_positions(s, a);
 }
 
-static fovea_status run_attention(struct nn_scene *s, const char *isa, const fovea_execution *e,
-                                  fovea_error *error) {
+static fovea_status run_attention(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   struct nn_attention *a = &s->attentions[0];
-  nn_set_isa(s, isa);
-  a->problem.isa = a->rotary.isa = isa;
   return fovea_nn_attention_run(&a->attention, &a->problem, &a->tensors, e, error);
 }
 
@@ -227,9 +224,7 @@ static void make_block(struct nn_scene *s) {
   if (b->cross) may_lose_rows(s, cross);
 }
 
-static fovea_status run_block(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
-  for (int i = 0; i < 2; i++) s->attentions[i].problem.isa = s->attentions[i].rotary.isa = isa;
+static fovea_status run_block(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   const fovea_nn_attending self = {&s->attentions[0].problem, &s->attentions[0].tensors};
   const fovea_nn_attending cross = {&s->attentions[1].problem, &s->attentions[1].tensors};
   return fovea_nn_block_run(&s->block, &self, s->block.cross ? &cross : NULL, s->x, s->y, e, error);
@@ -328,10 +323,7 @@ static void make_additive(struct nn_scene *s) {
       fabs((double)t->batch * (double)t->q_len * (double)t->kv_len * (20 * (double)a->dim + (double)t->v_dim));
 }
 
-static fovea_status run_additive(struct nn_scene *s, const char *isa, const fovea_execution *e,
-                                 fovea_error *error) {
-  nn_set_isa(s, isa);
-  s->additive.isa = isa;
+static fovea_status run_additive(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_additive_run(&s->additive, &s->additive_tensors, e, error);
 }
 
@@ -397,15 +389,11 @@ static void make_lstm(struct nn_scene *s) {
   make_cell(s, 4);
 }
 
-static fovea_status run_gru(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
-  s->cell.isa = isa;
+static fovea_status run_gru(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_gru(&s->cell, &s->cell_rows, e, error);
 }
 
-static fovea_status run_lstm(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
-  s->cell.isa = isa;
+static fovea_status run_lstm(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_lstm(&s->cell, &s->cell_rows, e, error);
 }
 

@@ -1,5 +1,6 @@
 /* Calls of Performer: features of rows, and attention in both directions or causal with a state. */
 #include "nn_scene.h"
+#include "support/execution.h"
 #include "wild.h"
 
 #include <fovea/performer.h>
@@ -89,16 +90,15 @@ static void make_attention(struct nn_scene *s) {
     s->work = fabs((double)t->batch) * (keys + queries) * (double)p->features * ((double)p->dim + (double)t->v_dim);
 }
 
-static fovea_status run_attention(struct nn_scene *s, const char *isa, const fovea_execution *e,
-                                  fovea_error *error) {
+static fovea_status run_attention(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   (void)s;
-  performer.isa = isa;
   return fovea_nn_performer_run(&performer, &tensors, e, error);
 }
 
 static size_t attention_scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_performer_scratch_size(&performer, &tensors, workers);
+  return measured(
+      fovea_nn_performer_scratch_size(&performer, &tensors, with_threads(workers), measured_size(), NULL));
 }
 
 static int attention_has_meaning(const struct nn_scene *s) {
@@ -145,16 +145,15 @@ static void make_features(struct nn_scene *s) {
               (double)p->dim;
 }
 
-static fovea_status run_features(struct nn_scene *s, const char *isa, const fovea_execution *e,
-                                 fovea_error *error) {
+static fovea_status run_features(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   (void)s;
-  performer.isa = isa;
   return fovea_nn_performer_features(&performer, &rows, e, error);
 }
 
 static size_t features_scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_performer_features_scratch_size(&performer, &rows, workers);
+  return measured(
+      fovea_nn_performer_features_scratch_size(&performer, &rows, with_threads(workers), measured_size(), NULL));
 }
 
 static int features_have_meaning(const struct nn_scene *s) {

@@ -1,5 +1,6 @@
 /* Calls that draw projections of random features. */
 #include "nn_scene.h"
+#include "support/execution.h"
 
 #include <fovea/performer.h>
 
@@ -28,14 +29,15 @@ static void make(struct nn_scene *s) {
   if (!s->cannot_be) s->work = fabs((double)r->features * (double)r->dim * (double)r->dim) * 3;
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  (void)s, (void)isa;
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
+  (void)s;
   return fovea_nn_random_features_draw(&random_features, projection, e, error);
 }
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_random_features_scratch_size(&random_features, workers);
+  return measured(
+      fovea_nn_random_features_scratch_size(&random_features, with_threads(workers), measured_size(), NULL));
 }
 
 static int has_meaning(const struct nn_scene *s) {

@@ -53,8 +53,7 @@ static void make_linear(struct nn_scene *s) {
   s->work = product(r->rows, layer->in, layer->out);
 }
 
-static fovea_status run_linear(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
+static fovea_status run_linear(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_linear_run(&s->layers[0], &s->linear_rows, e, error);
 }
 
@@ -77,8 +76,7 @@ static void make_pack(struct nn_scene *s) {
   s->work = product(layer->in, layer->out, 1);
 }
 
-static fovea_status run_pack(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
+static fovea_status run_pack(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_pack(&s->layers[0], s->panels, e, error);
 }
 
@@ -109,8 +107,7 @@ static void make_map(struct nn_scene *s) {
 }
 
 /* What is behind the last activation is softmax. */
-static fovea_status run_map(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  s->map.isa = isa;
+static fovea_status run_map(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return (int)s->activation == FOVEA_NN_ELU + 1 ? fovea_nn_softmax(&s->map, e, error)
                                                 : fovea_nn_activate(&s->map, s->activation, e, error);
 }
@@ -157,8 +154,7 @@ static void make_norm(struct nn_scene *s) {
   s->work = product(r->rows, norm->dim, 10);
 }
 
-static fovea_status run_norm(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  nn_set_isa(s, isa);
+static fovea_status run_norm(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_norm_run(&s->norms[0], &s->norm_rows, e, error);
 }
 
@@ -202,9 +198,7 @@ static void make_sinusoids(struct nn_scene *s) {
   s->work = product(r->rows, r->dim, 50) + product(r->dim, 50, 1);
 }
 
-static fovea_status run_sinusoids(struct nn_scene *s, const char *isa, const fovea_execution *e,
-                                  fovea_error *error) {
-  s->sinusoids.isa = isa;
+static fovea_status run_sinusoids(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_sinusoids(&s->sinusoids, e, error);
 }
 
@@ -264,9 +258,7 @@ static void make_embedding(struct nn_scene *s) {
   s->work = product(r->rows, dim, 1);
 }
 
-static fovea_status run_embedding(struct nn_scene *s, const char *isa, const fovea_execution *e,
-                                  fovea_error *error) {
-  s->embedding.isa = isa;
+static fovea_status run_embedding(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_embed(&s->embedding, &s->embedding_rows, e, error);
 }
 
@@ -303,8 +295,7 @@ static void make_dropout(struct nn_scene *s) {
   s->work = product(r->rows, r->dim, 20);
 }
 
-static fovea_status run_dropout(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
-  s->dropout.isa = isa;
+static fovea_status run_dropout(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return fovea_nn_dropout(&s->dropout, e, error);
 }
 
@@ -326,9 +317,8 @@ static void make_buckets(struct nn_scene *s) {
   s->work = product(s->bucket_numbers[1], s->bucket_numbers[3], 10);
 }
 
-static fovea_status run_buckets(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run_buckets(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   const int64_t *n = s->bucket_numbers;
-  (void)isa;
   (void)e;
   return fovea_nn_t5_buckets(n[0], n[1], (int)n[2], n[3], n[4], s->buckets, error);
 }

@@ -140,8 +140,3 @@ int nn_norm_has_meaning(const fovea_nn_norm *norm) {
   return norm->struct_size == sizeof *norm && norm->dim >= 1 && (unsigned)norm->kind <= FOVEA_NN_RMS_NORM &&
          norm->eps >= 0 && (norm->kind == FOVEA_NN_LAYER_NORM || !norm->beta);
 }
-
-void nn_set_isa(struct nn_scene *scene, const char *isa) {
-  for (int i = 0; i < scene->layer_count; i++) scene->layers[i].isa = isa;
-  for (int i = 0; i < NN_NORMS; i++) scene->norms[i].isa = isa;
-}

@@ -56,8 +56,7 @@ struct nn_scene {
 /* A kind of call. */
 struct nn_kind {
   void (*make)(struct nn_scene *scene);
-  fovea_status (*run)(struct nn_scene *scene, const char *isa, const fovea_execution *execution,
-                      fovea_error *error);
+  fovea_status (*run)(struct nn_scene *scene, const fovea_execution *execution, fovea_error *error);
   /* Whether the structs, without pointers and strides, say something that has a meaning. */
   int (*has_meaning)(const struct nn_scene *scene);
   int names_isa; /* and an unknown one is refused */
@@ -115,8 +114,6 @@ int nn_loses_rows(const fovea_problem *problem);
 /* The bits of a number of it. */
 int nn_mask_bits(fovea_mask_type type);
 const void *nn_mask(struct nn_scene *scene, const fovea_problem *problem);
-/* For all layers and norms. */
-void nn_set_isa(struct nn_scene *scene, const char *isa);
 
 /* A size_t, which has the bytes of one or the other. */
 #define FIELD_SIZE (sizeof(size_t) == sizeof(int64_t) ? FIELD_LONG : FIELD_INTEGER)

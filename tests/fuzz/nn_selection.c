@@ -1,5 +1,6 @@
 /* Calls that select keys by index scores. */
 #include "nn_scene.h"
+#include "support/execution.h"
 
 #include <fovea/sparse_attention.h>
 
@@ -77,15 +78,14 @@ static void make(struct nn_scene *s) {
   if (loses_rows(c)) s->cannot_be = 1;
 }
 
-static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
+static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   (void)s;
-  selection.isa = isa;
   return fovea_nn_select(&selection, e, error);
 }
 
 static size_t scratch_size(struct nn_scene *s, int workers) {
   (void)s;
-  return fovea_nn_selection_scratch_size(&selection, workers);
+  return measured(fovea_nn_selection_scratch_size(&selection, with_threads(workers), measured_size(), NULL));
 }
 
 static int has_meaning(const struct nn_scene *s) {

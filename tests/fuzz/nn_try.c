@@ -5,6 +5,7 @@
 
 #include "expect.h"
 #include "poison.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/memory.h"
 
@@ -47,8 +48,11 @@ static void image_destroy(const struct nn_scene *scene, struct image *image) {
  * be closed, but none of these has gaps of its own. */
 static fovea_status run(const struct nn_kind *kind, struct nn_scene *scene, const char *isa,
                         const fovea_execution *execution, fovea_error *error) {
+  fovea_execution on_set = *on_isa(NULL);
+  if (execution) on_set = *execution;
+  on_set.isa = isa;
   for (int i = 0; i < scene->region_count; i++) region_close(&scene->regions[i]);
-  const fovea_status status = kind->run(scene, isa, execution, error);
+  const fovea_status status = kind->run(scene, isa || execution ? &on_set : NULL, error);
   for (int i = 0; i < scene->region_count; i++) region_open(&scene->regions[i]);
   return status;
 }

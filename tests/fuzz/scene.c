@@ -348,7 +348,7 @@ void new_rows_create(struct new_rows *call, struct scene *scene) {
   rows->k = create_tensor(scene, rows, rows->qk_dim, rows->k_type, &rows->k_strides);
   rows->v = create_tensor(scene, rows, rows->v_dim, rows->v_type, &rows->v_strides);
   rotary_create(call, scene);
-  rows->isa = scene_isa(scene);
+  call->isa = scene_isa(scene);
   if (scene->wild && bytes_one_in(bytes, 3)) wild_edit(rows, row_fields, COUNT(row_fields), bytes);
   if (scene->wild && bytes_one_in(bytes, 32)) rows->sequences = NULL;
   create_positions(call, scene);

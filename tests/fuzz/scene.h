@@ -33,6 +33,7 @@ void scene_positions(struct scene *scene, const fovea_sequence *sequence, int64_
 
 /* A call of fovea_append(). Its lists are allocations of exactly their size. Must not be copied. */
 struct new_rows {
+  const char *isa;
   fovea_new_rows rows;
   fovea_rotary rotary;
   fovea_sequence *sequences;

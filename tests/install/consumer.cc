@@ -39,14 +39,14 @@ bool run() {
   fovea_error error;
   fovea_problem problem;
   fovea_problem_init(&problem, 1, heads, heads, rows, keys, dim, dim);
-  problem.allocator = fovea_allocator{nullptr, allocate, release};
-  fovea_plan *made = nullptr;
-  if (!good(fovea_plan_create(&problem, &made, &error), error)) return false;
-  const std::unique_ptr<fovea_plan, destroy_plan> plan(made);
-
   std::int64_t done = 0;
   fovea_execution execution;
   fovea_execution_init(&execution);
+  execution.allocator = fovea_allocator{nullptr, allocate, release};
+  fovea_plan *made = nullptr;
+  if (!good(fovea_plan_create(&problem, &execution, &made, &error), error)) return false;
+  const std::unique_ptr<fovea_plan, destroy_plan> plan(made);
+
   execution.threads = 2;
   execution.parallel_context = &done;
   execution.parallel_for = [](void *context, std::int64_t tasks, int, fovea_task_function task, void *job) {

@@ -1,6 +1,7 @@
 #include "changed.h"
 
 #include "support/check.h"
+#include "support/execution.h"
 
 #include <string.h>
 
@@ -45,14 +46,13 @@ static void run_few_rows(struct trial *trial, const char *set) {
     fovea_problem problem = trial->problem;
     fovea_tensors tensors = trial_tensors(trial);
     fovea_error error;
-    problem.isa = set;
     problem.q_len = count;
     problem.offset = offset + row;
     tensors.q = (const float *)tensors.q + row * problem.q_strides.row;
     tensors.o = (float *)tensors.o + row * problem.o_strides.row;
     tensors.lse += row * problem.lse_strides.row;
     memset(tensors.o, 0x5a, (size_t)(count * problem.o_strides.row) * sizeof(float)); /* what a run before left */
-    if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    if (fovea_attend(&problem, &tensors, on_isa(set), &error) != FOVEA_OK) fail_msg("%s", error.text);
   }
   trial_load(trial);
 }

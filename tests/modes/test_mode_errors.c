@@ -142,7 +142,7 @@ static void test_dims(void **state) {
       fovea_error error;
       fovea_problem_init(&problem, 1, 1, 1, 1, 1, dims[i], 4096);
       problem_set_modes(&problem, modes);
-      const fovea_status status = fovea_plan_create(&problem, &plan, &error);
+      const fovea_status status = fovea_plan_create(&problem, NULL, &plan, &error);
       if (dims[i] == 1032 || problem.scores != FOVEA_MODE_INT8) {
         assert_int_equal(status, FOVEA_OK);
         fovea_plan_destroy(plan);

@@ -3,6 +3,7 @@
  * codes know. */
 #include "changed.h"
 #include "support/check.h"
+#include "support/execution.h"
 
 #include <float.h>
 #include <math.h>
@@ -47,8 +48,7 @@ static void check_state(struct trial *trial, int64_t rows, const char *set) {
   tensors.state = &state;
   problem.q_len = rows;
   problem.to_state = 1;
-  problem.isa = set;
-  if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_attend(&problem, &tensors, on_isa(set), &error) != FOVEA_OK) fail_msg("%s", error.text);
   for (int64_t row = 0; row < rows; row++) {
     int lost = 0;
     for (int i = 0; i < NUMBERS; i++) lost += bits_of(numbers[row * NUMBERS + i]) == 0x7fc00000u;

@@ -3,6 +3,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/modes.h"
 #include "support/other_ways.h"
@@ -33,13 +34,12 @@ static void run_rows(const struct trial *trial, const char *isa, int64_t first, 
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
-  problem.isa = isa;
   problem.q_len = count;
   problem.kv_len = trial->problem.kv_len - trial->problem.q_len + first + count;
   tensors.q = (const char *)tensors.q + first * problem.q_strides.row * (int64_t)type_size(problem.q_type);
   tensors.o = (char *)tensors.o + first * problem.o_strides.row * (int64_t)type_size(problem.o_type);
   tensors.lse += first * problem.lse_strides.row;
-  if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_attend(&problem, &tensors, on_isa(isa), &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
 /* Prefill, chunks of any size, and single steps. */

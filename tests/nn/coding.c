@@ -11,10 +11,7 @@ const int32_t source_ends[BATCH + 1] = {0, SOURCE, PACKED};
 struct stack encoder, decoder;
 
 void make_problem(fovea_problem *problem, int64_t rows, int64_t keys) {
-  const fovea_problem before = *problem;
   fovea_problem_init(problem, BATCH, STACK_HEADS, STACK_HEADS, rows, keys, STACK_DIM, STACK_DIM);
-  problem->isa = before.isa;
-  problem->allocator = before.allocator;
 }
 
 void make_models(int norm_first) {

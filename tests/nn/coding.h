@@ -31,7 +31,7 @@ struct call {
   float memory[BATCH * SOURCE * WIDTH];
 };
 
-/* Sets sizes; the instruction set and the allocator stay. */
+/* Sets sizes. */
 void make_problem(fovea_problem *problem, int64_t rows, int64_t keys);
 void make_models(int norm_first);
 /* All positions at once. The second source is shorter. */

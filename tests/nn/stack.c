@@ -86,13 +86,3 @@ void stack_create(struct stack *s, int count, int with_cross, int norm_first, ui
 uint32_t stack_end(const struct stack *stack, uint32_t first) {
   return first + (uint32_t)(stack->embedding_norm.beta + STACK_WIDTH - stack->numbers);
 }
-
-void stack_use_isa(struct stack *s, const char *isa) {
-  for (int64_t i = 0; i < s->encoder.count; i++) {
-    struct stack_layer *l = &s->layers[i];
-    for (int j = 0; j < 4; j++) l->self[j].isa = l->cross[j].isa = isa;
-    for (int j = 0; j < 3; j++) l->norms[j].isa = isa;
-    l->up.isa = l->down.isa = isa;
-  }
-  s->embedding_norm.isa = s->final_norm.isa = s->embedding.isa = s->output.isa = isa;
-}

@@ -36,9 +36,6 @@ void stack_create(struct stack *stack, int count, int with_cross, int norm_first
 /* The index behind its last weight. */
 uint32_t stack_end(const struct stack *stack, uint32_t first);
 
-/* Lets all parts use an instruction set. */
-void stack_use_isa(struct stack *stack, const char *isa);
-
 /* Number i of the formula, from -0.5 on and below 0.5. */
 float stack_number(uint32_t i);
 

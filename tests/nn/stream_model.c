@@ -1,6 +1,7 @@
 #include "nn/stream_model.h"
 
 #include "support/check.h"
+#include "support/execution.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 float numbers[60000], sinks[MOST_LAYERS * HEADS];
 
-static void make_layer(struct model *m, int layer, int kind, const char *isa) {
+static void make_layer(struct model *m, int layer, int kind) {
   static const int64_t sizes[7][2] = {{DIM, HEADS * QK_DIM},
                                       {DIM, KV_HEADS * QK_DIM},
                                       {DIM, KV_HEADS * V_DIM},
@@ -21,13 +22,11 @@ static void make_layer(struct model *m, int layer, int kind, const char *isa) {
   for (int i = 0; i < 7; i++) {
     fovea_nn_linear_init(&p->linears[i], sizes[i][0], sizes[i][1], next + 1000 * i);
     p->linears[i].bias = next + 8000 + 100 * i;
-    p->linears[i].isa = isa;
   }
   p->linears[4].activation = FOVEA_NN_SILU;
   for (int i = 0; i < 2; i++) {
     fovea_nn_norm_init(&p->norms[i], FOVEA_NN_LAYER_NORM, DIM);
     p->norms[i].gamma = next + 9000 + 100 * i;
-    p->norms[i].isa = isa;
   }
   fovea_nn_attention_init(&p->attention, &p->linears[0], &p->linears[1], &p->linears[2], &p->linears[3]);
   if (kind & ROTARY) p->attention.rotary = &m->rotary;
@@ -41,12 +40,11 @@ void make_model(struct model *m, int layers, int64_t left, int64_t right, int64_
                 const char *isa) {
   memset(m, 0, sizeof *m);
   fovea_rotary_init(&m->rotary, FOVEA_ROTARY_HALVES, 4);
-  m->rotary.isa = isa;
-  for (int i = 0; i < layers; i++) make_layer(m, i, kind, isa);
+  for (int i = 0; i < layers; i++) make_layer(m, i, kind);
   fovea_problem_init(&m->problem, 1, HEADS, KV_HEADS, 0, 0, QK_DIM, V_DIM);
   m->problem.window_left = left;
   m->problem.window_right = right;
-  m->problem.isa = isa;
+  m->isa = isa;
   if (kind & SINKS) m->problem.sink = FOVEA_SINK_PER_HEAD;
   if (kind & SOFTCAP) m->problem.softcap = 3;
   if (kind & CAUSAL) {
@@ -68,7 +66,6 @@ void compute_whole(const struct model *m, int64_t frames, const float *x, float 
   problem.chunk_right = m->problem.chunk_right;
   problem.softcap = m->problem.softcap;
   problem.sink = m->problem.sink;
-  problem.isa = m->problem.isa;
   memcpy(y, x, (size_t)(frames * DIM) * sizeof *y);
   for (int64_t i = 0; i < m->streaming.layers; i++) {
     fovea_nn_attention_tensors tensors;
@@ -76,7 +73,8 @@ void compute_whole(const struct model *m, int64_t frames, const float *x, float 
     fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
     if (m->streaming.sinks) tensors.sinks = sinks + i * HEADS;
     const fovea_nn_attending self = {&problem, &tensors};
-    if (fovea_nn_block_run(m->blocks[i], &self, NULL, y, y, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    if (fovea_nn_block_run(m->blocks[i], &self, NULL, y, y, on_isa(m->isa), &error) != FOVEA_OK)
+      fail_msg("%s", error.text);
   }
 }
 
@@ -167,7 +165,7 @@ void assert_streams(const struct model *m, int64_t frames, int special, struct g
     stream_all(m, s.stream, cut, frames, x, (float *)(void *)y.data, execution);
     if (memcmp(y.data, expected, y.size) != 0)
       fail_msg("other bits: %s, window %d %d, chunks %d %d %d, chunk %d, %d layers, %d frames, step %d",
-               m->problem.isa ? m->problem.isa : "", (int)m->problem.window_left, (int)m->problem.window_right,
+               m->isa ? m->isa : "", (int)m->problem.window_left, (int)m->problem.window_right,
                (int)m->problem.chunk_size, (int)m->problem.chunk_left, (int)m->problem.chunk_right,
                (int)m->streaming.chunk, (int)m->streaming.layers, (int)frames, (int)steps[i]);
     guarded_destroy(&y);

@@ -22,6 +22,7 @@ struct model {
   struct parts parts[MOST_LAYERS];
   const fovea_nn_block *blocks[MOST_LAYERS];
   fovea_problem problem;
+  const char *isa; /* that it runs on; NULL: the default */
   fovea_rotary rotary;
   fovea_nn_streaming streaming;
 };

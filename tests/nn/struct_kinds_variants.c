@@ -79,7 +79,7 @@ static fovea_status use_performer_of_rows(const void *s, fovea_error *error) {
 static fovea_status run_longformer(const fovea_nn_longformer_options *options, const void *rows, const void *of,
                                    fovea_error *error) {
   fovea_nn_longformer *longformer;
-  fovea_status status = fovea_nn_longformer_create(options, &longformer, error);
+  fovea_status status = fovea_nn_longformer_create(options, NULL, &longformer, error);
   if (!status) status = fovea_nn_longformer_run(longformer, of, rows, NULL, error);
   fovea_nn_longformer_destroy(longformer);
   return status;

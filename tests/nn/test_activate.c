@@ -4,6 +4,7 @@
 #include "nn/contract_nn.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -106,8 +107,7 @@ static void assert_numbers(const char *isa, const float *x, int count, fovea_nn_
   float y[MOST];
   fovea_nn_map map;
   fovea_nn_map_init(&map, 1, count, x, y);
-  map.isa = isa;
-  assert_int_equal(fovea_nn_activate(&map, activation, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_activate(&map, activation, on_isa(isa), NULL), FOVEA_OK);
   for (int i = 0; i < count; i++) {
     const float expected = contract_nn_result(contract_nn_activation(x[i], activation));
     const uint32_t bits = isnan(expected) ? 0x7fc00000u : bits_of(expected);
@@ -169,9 +169,8 @@ static void test_rows(void **state) {
     map.y_type = y.type;
     map.y_stride = y.stride;
     for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-      map.isa = *isa;
       matrix_spoil(&y);
-      assert_int_equal(fovea_nn_activate(&map, activation, NULL, NULL), FOVEA_OK);
+      assert_int_equal(fovea_nn_activate(&map, activation, on_isa(*isa), NULL), FOVEA_OK);
       assert_matrix(&y, expected);
     }
     matrix_destroy(&x);
@@ -241,8 +240,7 @@ static void test_errors(void **state) {
   assert_refused(&map, 1, FOVEA_ERROR_STRIDE, "y");
   map = good, map.y = x + 1;
   assert_refused(&map, 1, FOVEA_ERROR_OVERLAP, "y shares memory with x");
-  map = good, map.isa = "none";
-  assert_refused(&map, 1, FOVEA_ERROR_ISA_UNKNOWN, "none");
+  assert_int_equal(fovea_nn_activate(&good, FOVEA_NN_LINEAR, on_isa("none"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
   assert_refused(&good, ACTIVATIONS, FOVEA_ERROR_TYPE, "activation");
   assert_refused(&good, -1, FOVEA_ERROR_TYPE, "activation");
 }

@@ -5,6 +5,7 @@
 #include "nn/contract_recurrent.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -253,8 +254,7 @@ static void check(const struct shape *t, struct generator *generator) {
   struct problem p;
   problem_create(&p, t, generator);
   for (const char *const *isa = whole_isas(); *isa; isa++) {
-    p.additive.isa = *isa;
-    assert_problem(&p, NULL);
+    assert_problem(&p, on_isa(*isa));
   }
   problem_destroy(&p);
 }
@@ -444,7 +444,8 @@ static void test_scratch(void **state) {
     problem_create(&p, &t, &generator);
     fovea_execution_init(&execution);
     execution.threads = 1;
-    execution.scratch_size = fovea_nn_additive_scratch_size(&p.additive, &p.tensors, 1);
+    execution.scratch_size =
+        measured(fovea_nn_additive_scratch_size(&p.additive, &p.tensors, with_threads(1), measured_size(), NULL));
     assert_true(execution.scratch_size > 0);
     struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
     execution.scratch = scratch.data;

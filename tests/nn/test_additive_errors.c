@@ -1,5 +1,6 @@
 /* What additive attention refuses, and with which text. Nothing is written. */
 #include "support/check.h"
+#include "support/execution.h"
 
 #include <fovea/nn.h>
 
@@ -27,6 +28,7 @@ static unsigned char bytes[64];
     fovea_nn_linear query;                                                                                         \
     fovea_nn_additive a;                                                                                           \
     fovea_nn_additive_tensors t;                                                                                   \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     fovea_error error = {.text = ""};                                                                              \
     fovea_nn_linear_init(&query, 8, 4, layer_weights);                                                             \
     fovea_nn_additive_init(&a, 4, numbers);                                                                        \
@@ -35,7 +37,7 @@ static unsigned char bytes[64];
     (void)lens;                                                                                                    \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_additive_run(&a, &t, NULL, &error), status);                                         \
+    assert_int_equal(fovea_nn_additive_run(&a, &t, &e, &error), status);                                           \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
     for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
   } while (0)
@@ -93,9 +95,9 @@ static void test_refused(void **state) {
   REFUSED(query.weights = outputs + 20, FOVEA_ERROR_OVERLAP, "o shares memory with weights of a layer");
   REFUSED(t.weights = outputs + 20, FOVEA_ERROR_OVERLAP, "weights shares memory with o");
   REFUSED(t.keys = (const char *)numbers + 1, FOVEA_ERROR_ALIGNMENT, "keys");
-  REFUSED(a.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
-  REFUSED(a.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
-  REFUSED((a.allocator.allocate = no_memory, a.allocator.release = release_nothing), FOVEA_ERROR_MEMORY, "memory");
+  REFUSED(e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  REFUSED(e.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
+  REFUSED((e.allocator.allocate = no_memory, e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY, "memory");
 }
 
 int main(void) {

@@ -3,6 +3,7 @@
 #include "conformance/case.h"
 #include "nn/contract_nn.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/generator.h"
 #include "support/guarded.h"
 
@@ -258,7 +259,8 @@ static void test_scratch(void **state) {
   fovea_nn_attention_tensors_init(&tensors, x, y);
   fovea_execution_init(&execution);
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_attention_scratch_size(attention_of(&m), &problem, 1);
+  execution.scratch_size =
+      measured(fovea_nn_attention_scratch_size(attention_of(&m), &problem, with_threads(1), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
   assert_int_equal(fovea_nn_attention_run(attention_of(&m), &problem, &tensors, &execution, &error), FOVEA_OK);
@@ -303,8 +305,9 @@ static void test_caches_stay(void **state) {
     fovea_error error;                                                                                             \
     fovea_nn_attention_tensors_init(&tensors, x, y);                                                               \
     attention_of(&m);                                                                                              \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, NULL, &error), status);              \
+    assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, &e, &error), status);                \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
   } while (0)
 
@@ -341,7 +344,7 @@ static void test_refused(void **state) {
   REFUSED(m.key.in--, FOVEA_ERROR_SIZE, "in of key");
   REFUSED(m.value.in--, FOVEA_ERROR_SIZE, "in of value");
   REFUSED(fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, 0, 0, DIM, DIM);
-          problem.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+          e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
   REFUSED(m.query.out = -4, FOVEA_ERROR_SIZE, "out");
   REFUSED(problem.batch = INT64_C(1) << 47, FOVEA_ERROR_SIZE, "batch");
   REFUSED(problem.batch = 0, FOVEA_ERROR_SIZE, "batch");
@@ -462,12 +465,47 @@ static int set_up(void **state) {
   return 0;
 }
 
+/* A size of 0 is no refusal, and a refusal says what the run would say. */
+static void test_scratch_size_refused(void **state) {
+  (void)state;
+  static float y[ROWS * OUT];
+  struct model m = make_model();
+  fovea_problem problem = causal_problem();
+  fovea_nn_attention_tensors tensors;
+  fovea_error error, of_run;
+  size_t size = 1;
+  attention_of(&m);
+  assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, NULL, &size, NULL), FOVEA_OK);
+  assert_true(size > 1);
+  assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, NULL, NULL, &error), FOVEA_ERROR_NULL);
+  assert_string_equal(error.text, "size is NULL");
+  assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, with_threads(-1), &size, NULL),
+                   FOVEA_ERROR_TASK);
+  assert_int_equal(size, 0);
+  size = 1;
+  assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, on_isa("abacus"), &size, &error),
+                   FOVEA_ERROR_ISA_UNKNOWN);
+  assert_int_equal(size, 0);
+  size = 1;
+  problem.batch = 0;
+  fovea_nn_attention_tensors_init(&tensors, x, y);
+  const fovea_status status = fovea_nn_attention_run(&m.attention, &problem, &tensors, NULL, &of_run);
+  assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, NULL, &size, &error), status);
+  assert_string_equal(error.text, of_run.text);
+  assert_int_equal(size, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_single_steps),   cmocka_unit_test(test_rows_first),
-      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_rotary_positions),
-      cmocka_unit_test(test_scratch),        cmocka_unit_test(test_caches_stay),
-      cmocka_unit_test(test_refused),        cmocka_unit_test(test_torch),
+      cmocka_unit_test(test_single_steps),
+      cmocka_unit_test(test_rows_first),
+      cmocka_unit_test(test_token_by_token),
+      cmocka_unit_test(test_rotary_positions),
+      cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_caches_stay),
+      cmocka_unit_test(test_scratch_size_refused),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_torch),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

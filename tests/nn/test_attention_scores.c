@@ -1,6 +1,7 @@
 /* Scores of a layer of attention as an output: those of the core call, and their average over heads. */
 #include "nn/contract_nn.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/generator.h"
 #include "support/trial.h"
 
@@ -89,23 +90,22 @@ static void test_core_scores(void **state) {
     fovea_problem problem = make_problem();
     fovea_nn_attention_tensors tensors;
     if (strchr(isas[isa], '_') != NULL) continue; /* tables of pairs */
-    problem.isa = m.query.isa = m.key.isa = m.value.isa = m.output.isa = isas[isa];
     fovea_nn_attention_tensors_init(&tensors, x, y);
     tensors.memory = memory;
     tensors.scores = scores;
     m.attention.average_scores = 0;
-    run(&m, &problem, &tensors, NULL);
+    run(&m, &problem, &tensors, on_isa(isas[isa]));
     assert_memory_equal(scores, expected, size);
     m.attention.average_scores = 1;
     memset(scores, 0xff, sizeof scores);
-    run(&m, &problem, &tensors, NULL);
+    run(&m, &problem, &tensors, on_isa(isas[isa]));
     assert_memory_equal(scores, averages, size / HEADS);
     assert_int_equal(((unsigned char *)scores)[size / HEADS], 0xff);
     problem.score_output = FOVEA_SCORES_NONE;
     tensors.scores = NULL;
     tensors.y = without;
     m.attention.average_scores = 0;
-    run(&m, &problem, &tensors, NULL);
+    run(&m, &problem, &tensors, on_isa(isas[isa]));
     assert_memory_equal(y, without, sizeof y);
   }
 }
@@ -130,7 +130,8 @@ static void test_strides_and_scratch(void **state) {
   fovea_execution_init(&execution);
   execution.threads = 1;
   execution.scratch = memory_of_call;
-  execution.scratch_size = fovea_nn_attention_scratch_size(&m.attention, &problem, 1);
+  execution.scratch_size =
+      measured(fovea_nn_attention_scratch_size(&m.attention, &problem, with_threads(1), measured_size(), NULL));
   assert_in_range(execution.scratch_size, 1, sizeof memory_of_call);
   memset(scores, 0xff, sizeof scores);
   run(&m, &problem, &tensors, &execution);
@@ -288,9 +289,11 @@ static void test_large_sizes(void **state) {
   for (int averaged = 0; averaged < 2; averaged++) {
     fovea_problem_init(&problem, 1, 32, 32, INT64_C(1) << 30, INT64_C(1) << 30, DIM, DIM);
     m.attention.average_scores = averaged;
-    (void)fovea_nn_attention_scratch_size(&m.attention, &problem, 1);
+    (void)measured(fovea_nn_attention_scratch_size(&m.attention, &problem, with_threads(1), measured_size(), NULL));
     problem.score_output = FOVEA_SCORES_WEIGHTS;
-    assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, 1), 0);
+    assert_int_equal(
+        measured(fovea_nn_attention_scratch_size(&m.attention, &problem, with_threads(1), measured_size(), NULL)),
+        0);
   }
 }
 

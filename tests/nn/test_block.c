@@ -2,6 +2,7 @@
  * to the final norm; scratch and refusals. */
 #include "conformance/case.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/generator.h"
 #include "support/guarded.h"
 
@@ -167,7 +168,8 @@ static void test_scratch(void **state) {
   compute(&p, expected);
   fovea_execution_init(&execution);
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_block_scratch_size(&p.block, &self, NULL, 1);
+  execution.scratch_size =
+      measured(fovea_nn_block_scratch_size(&p.block, &self, NULL, with_threads(1), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
   assert_int_equal(fovea_nn_block_run(&p.block, &self, NULL, x, y, &execution, NULL), FOVEA_OK);

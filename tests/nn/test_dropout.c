@@ -4,6 +4,7 @@
 #include "nn/layer.h"
 #include "src/base/philox.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -90,8 +91,7 @@ static void test_all(void **state) {
                  chances[generator_below(&generator, 8)], (fovea_type)generator_below(&generator, 3),
                  (fovea_type)generator_below(&generator, 3), (int)generator_below(&generator, 4), &generator);
     for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-      drops.rows.isa = *isa;
-      assert_drops(&drops, NULL);
+      assert_drops(&drops, on_isa(*isa));
     }
     drops_destroy(&drops);
   }
@@ -198,7 +198,9 @@ static void test_refused(void **state) {
   REFUSED_CALL(rows.y_stride = 7, FOVEA_ERROR_STRIDE, "y");
   REFUSED_CALL(rows.x_type = (fovea_type)-1, FOVEA_ERROR_TYPE, "x.type is -1");
   REFUSED_CALL(rows.x = numbers + 33, FOVEA_ERROR_OVERLAP, "y shares memory with x");
-  REFUSED_CALL(rows.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  fovea_nn_dropout_rows whole;
+  fovea_nn_dropout_rows_init(&whole, 4, 8, input, numbers + 32);
+  assert_int_equal(fovea_nn_dropout(&whole, on_isa("abacus"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
 }
 
 int main(void) {

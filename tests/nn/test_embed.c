@@ -2,6 +2,7 @@
  * values, instruction sets, threads, refusals. */
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -108,8 +109,7 @@ static void check_case(const struct lookup_case *c, struct generator *generator)
   struct lookup lookup;
   lookup_create(&lookup, c, generator);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    lookup.embedding.isa = *isa;
-    assert_lookup(&lookup, NULL);
+    assert_lookup(&lookup, on_isa(*isa));
   }
   lookup_destroy(&lookup);
 }
@@ -240,7 +240,8 @@ static void test_refused(void **state) {
                "first_position is set");
   REFUSED_CALL((c.e.positions = none, c.r.position_ids = NULL, c.e.positions.count = 3), FOVEA_ERROR_UNUSED,
                "positions");
-  REFUSED_CALL(c.e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  const struct embed_call named = good_call();
+  assert_int_equal(fovea_nn_embed(&named.e, &named.r, on_isa("abacus"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
 }
 
 int main(void) {

@@ -3,6 +3,7 @@
 #include "conformance/case.h"
 #include "nn/stack.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 #include "support/trial.h"
 
@@ -300,8 +301,7 @@ static void test_everywhere(void **state) {
   fovea_nn_encoder_rows_init(&rows, &over.attending, ids, y);
   fovea_execution_init(&execution);
   for (const char *const *isa = whole_isas(); *isa; isa++) {
-    stack_use_isa(&stack, *isa);
-    over.problem.isa = *isa;
+    execution.isa = *isa;
     for (execution.threads = 1; execution.threads <= 3; execution.threads++) {
       memset(y, 0, sizeof y);
       run(&rows, &execution);
@@ -334,10 +334,11 @@ static void test_scratch(void **state) {
   fovea_nn_encoder_rows_init(&rows, &over.attending, ids, y);
   fovea_execution_init(&execution);
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_encoder_scratch_size(&stack.encoder, &rows, 1);
+  execution.scratch_size =
+      measured(fovea_nn_encoder_scratch_size(&stack.encoder, &rows, with_threads(1), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
-  over.problem.allocator = (fovea_allocator){.allocate = refuse_to_allocate, .release = free_nothing};
+  execution.allocator = (fovea_allocator){.allocate = refuse_to_allocate, .release = free_nothing};
   run(&rows, &execution);
   assert_memory_equal(y, expected, sizeof y);
   assert_true(guarded_slack_intact(&scratch));

@@ -2,6 +2,7 @@
  * packed, or lie row by row; PyTorch's nn.Transformer (transformer.py); scratch. */
 #include "nn/coding.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 #include "support/trial.h"
 
@@ -158,7 +159,7 @@ static void test_steps_in_scratch(void **state) {
   execution.scratch_size = 1 << 21;
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
-  for (int i = 0; i < 3; i++) c.problems[i].allocator = none;
+  execution.allocator = none;
   decode(&c, &execution, y);
   assert_memory_equal(y, expected, sizeof y);
   guarded_destroy(&scratch);
@@ -258,12 +259,10 @@ static void test_everywhere(void **state) {
   run(&c, 1, NULL);
   fovea_execution_init(&execution);
   for (const char *const *isa = whole_isas(); *isa; isa++) {
-    stack_use_isa(&encoder, *isa);
-    stack_use_isa(&decoder, *isa);
+    execution.isa = *isa;
     for (execution.threads = 1; execution.threads <= 3; execution.threads++) {
       memset(y, 0, sizeof y);
       make_call(&c, y);
-      for (int i = 0; i < 3; i++) c.problems[i].isa = *isa;
       run(&c, 1, &execution);
       assert_memory_equal(y, expected, sizeof y);
       memset(y, 0, sizeof y);
@@ -284,10 +283,11 @@ static void test_scratch(void **state) {
   make_call(&c, y);
   fovea_execution_init(&execution);
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_encoder_decoder_scratch_size(&c.model, &c.source, &c.target, 1);
+  execution.scratch_size = measured(fovea_nn_encoder_decoder_scratch_size(&c.model, &c.source, &c.target,
+                                                                          with_threads(1), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
-  for (int i = 0; i < 3; i++) c.problems[i].allocator = none;
+  execution.allocator = none;
   run(&c, 1, &execution);
   assert_memory_equal(y, expected, sizeof y);
   assert_true(guarded_slack_intact(&scratch));
@@ -314,9 +314,10 @@ static void test_scratch_of_memory(void **state) {
   c.tensors[2].sequences = expected.sequences;
   prepare(&c, &c.problems[2], &c.tensors[2], NULL);
   c.tensors[2].sequences = cache.sequences;
-  c.problems[2].allocator = none;
   fovea_execution_init(&execution);
-  execution.scratch_size = fovea_nn_encoder_decoder_prepare_size(&c.model, &c.over[2]);
+  execution.allocator = none;
+  execution.scratch_size =
+      measured(fovea_nn_encoder_decoder_prepare_size(&c.model, &c.over[2], measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
   prepare(&c, &c.problems[2], &c.tensors[2], &execution);

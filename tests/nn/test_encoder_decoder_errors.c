@@ -1,6 +1,7 @@
 /* What encoder-decoders are refused for, without a change of caches. */
 #include "nn/coding.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 
 #include <stddef.h>
@@ -55,12 +56,13 @@ static void test_refused(void **state) {
     fovea_error error;                                                                                             \
     make_models(0);                                                                                                \
     make_call(&c, y);                                                                                              \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     make_cache(&cache);                                                                                            \
     c.tensors[2].memory = c.memory;                                                                                \
     c.tensors[2].sequences = cache.sequences;                                                                      \
     fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, 64);                                                      \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, &error), status);                \
+    assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], &e, &error), status);                  \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
     for (int i = 0; i < CACHE && status != FOVEA_ERROR_SEGMENTS; i++)                                              \
       assert_true(cache.k[i] == 0.0f && cache.v[i] == 0.0f);                                                       \
@@ -84,7 +86,7 @@ static void test_unprepared(void **state) {
   UNPREPARED(c.tensors[2].rows_first = 1; c.problems[2].kv_lens = NULL;
              c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_UNUSED, "rows_first");
   UNPREPARED(c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_LENGTHS, "kv_lens is given together");
-  UNPREPARED(decoder.layers[2].cross[2].isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
+  UNPREPARED(e.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
   UNPREPARED(decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ROTARY, "dims is 64");
   UNPREPARED(rotary.cosines = rotary.sines = table; rotary.dims = STACK_DIM; rotary.table_rows = 5;
              decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_POSITION, "entry 0 has 6 rows");
@@ -122,7 +124,8 @@ static void test_no_memory(void **state) {
   c.problems[2].kv_lens = NULL;
   c.tensors[2].sequences = cache.sequences;
   assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, NULL), FOVEA_OK);
-  assert_true(fovea_nn_encoder_decoder_prepare_size(&c.model, &c.over[2]) > 0);
+  assert_int_equal(fovea_nn_encoder_decoder_prepare_size(&c.model, &c.over[2], measured_size(), NULL), FOVEA_OK);
+  assert_int_equal(*measured_size(), 0);
 }
 
 int main(void) {

@@ -1,6 +1,7 @@
 /* What stacks of layers are refused for, without a change of caches; and what they are not refused for. */
 #include "nn/stack.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 
 #include <stddef.h>
@@ -150,9 +151,10 @@ static void make_step(struct step *step, float *y) {
   do {                                                                                                             \
     struct step step;                                                                                              \
     fovea_error error;                                                                                             \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     make_step(&step, y);                                                                                           \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &step.rows, NULL, &error), status);                      \
+    assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &step.rows, &e, &error), status);                        \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
     assert_memory_equal(y, zeros, sizeof zeros);                                                                   \
     for (int i = 0; i < 2; i++)                                                                                    \
@@ -167,11 +169,7 @@ static void test_caches_stay(void **state) {
   run(&good.rows);
   assert_memory_not_equal(caches[0], zeros, sizeof zeros);
   memset(y, 0, sizeof y);
-  STEP_REFUSED(stack.layers[1].up.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
-  STEP_REFUSED(stack.layers[2].self[3].isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
-  STEP_REFUSED(stack.layers[0].cross[1].isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
-  STEP_REFUSED(stack.layers[0].norms[2].isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
-  STEP_REFUSED(stack.final_norm.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
+  STEP_REFUSED(e.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
   STEP_REFUSED(stack.final_norm.eps = -1, FOVEA_ERROR_SCALE, "eps");
   STEP_REFUSED(rotary.dims = 64; stack.layers[1].self_attention.rotary = &rotary, FOVEA_ERROR_ROTARY, "dims is 64");
   STEP_REFUSED(rotary.cosines = rotary.sines = table; rotary.table_rows = 2;
@@ -193,8 +191,7 @@ static void test_caches_of_a_block_stay(void **state) {
   struct step step;
   make_step(&step, y);
   const fovea_nn_block *block = &stack.layers[0].block;
-  stack.layers[0].cross[0].isa = "nonsense";
-  assert_int_equal(fovea_nn_block_run(block, step.rows.self, step.rows.cross, x, y, NULL, NULL),
+  assert_int_equal(fovea_nn_block_run(block, step.rows.self, step.rows.cross, x, y, on_isa("nonsense"), NULL),
                    FOVEA_ERROR_ISA_UNKNOWN);
   make_step(&step, y);
   assert_int_equal(fovea_nn_block_run(block, step.rows.self, step.rows.cross, x, NULL, NULL, NULL),

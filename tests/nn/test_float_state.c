@@ -1,13 +1,14 @@
 /* Callers and threads in other floating-point environments than the contract's get the same bits from every call of
  * fovea_nn, and keep their environment. This is about single layers, and functions of rows. */
 #include "nn/surroundings.h"
+#include "support/execution.h"
 
 #include <string.h>
 
 static void multiply(fovea_nn_linear linear, const void *from, fovea_type x_type, fovea_type y_type) {
   fovea_nn_linear_rows rows;
   fovea_nn_linear_rows_init(&rows, &linear, rows_now(), from, room_for_rows());
-  linear.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   rows.x_type = x_type;
   rows.y_type = y_type;
   rows.residual = plain;
@@ -37,7 +38,7 @@ static void test_linear(void **state) {
 static void act_pack(void) {
   const size_t size = (size_t)fovea_nn_panel_elements(WIDTH, WIDTH, FOVEA_F32) * sizeof(float);
   fovea_nn_linear linear = layers[0];
-  linear.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   linear.weights = x; /* subnormals are copied */
   linear.in = 10;
   linear.weight_stride = 10;
@@ -57,7 +58,7 @@ static void act_maps(void) {
   fovea_nn_map map;
   for (int i = 0; i < variants(FOVEA_NN_ELU + 1); i++) {
     fovea_nn_map_init(&map, rows_now(), WIDTH, x, room_for_rows());
-    map.isa = everywhere_isa;
+    execution.isa = everywhere_isa;
     map.y_type = i % 2 ? FOVEA_BF16 : output_type;
     everywhere_keep(fovea_nn_activate(&map, (fovea_nn_activation)i, &execution, NULL));
   }
@@ -66,7 +67,7 @@ static void act_maps(void) {
 static void act_softmax(void) {
   fovea_nn_map map;
   fovea_nn_map_init(&map, rows_now(), WIDTH, x, room_for_rows());
-  map.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   map.y_type = output_type;
   everywhere_keep(fovea_nn_softmax(&map, &execution, NULL));
 }
@@ -76,7 +77,7 @@ static void act_dropout(void) {
   fovea_nn_dropout_rows_init(&rows, rows_now(), WIDTH, x, room_for_rows());
   memcpy(&rows.p, (const float[]){0.3f}, sizeof rows.p);
   rows.y_type = output_type;
-  rows.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   everywhere_keep(fovea_nn_dropout(&rows, &execution, NULL));
 }
 
@@ -94,7 +95,7 @@ static void act_norms(void) {
     fovea_nn_norm_rows rows;
     fovea_nn_norm_init(&norm, i < 3 ? FOVEA_NN_LAYER_NORM : FOVEA_NN_RMS_NORM, WIDTH);
     memcpy(&norm.eps, &eps[i % 3], sizeof norm.eps);
-    norm.isa = everywhere_isa;
+    execution.isa = everywhere_isa;
     fovea_nn_norm_rows_init(&rows, &norm, rows_now(), x, room_for_rows());
     rows.y_type = output_type;
     rows.residual = i % 2 ? x : plain;
@@ -113,7 +114,7 @@ static void act_sinusoids(void) {
   for (int i = 0; i < variants(6); i++) {
     fovea_nn_sinusoid_rows rows;
     fovea_nn_sinusoid_rows_init(&rows, rows_now(), WIDTH, room_for_rows());
-    rows.isa = everywhere_isa;
+    execution.isa = everywhere_isa;
     rows.y_type = output_type;
     rows.first_position = firsts[i % 3];
     rows.exponent = i < 3 ? FOVEA_NN_WAVES_BY_DIM : FOVEA_NN_WAVES_TO_BASE;
@@ -127,7 +128,7 @@ static void act_embedding(void) {
   fovea_nn_embedding_rows rows;
   fovea_nn_embedding_init(&embedding, WIDTH, 4, x);
   memcpy(&embedding.scale, (const float[]){0.7f}, sizeof embedding.scale);
-  embedding.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   embedding.positions = (fovea_nn_table){plain, rows_now(), FOVEA_F32, WIDTH};
   fovea_nn_embedding_rows_init(&rows, &embedding, rows_now(), ids, room_for_rows());
   rows.y_type = output_type;
@@ -151,14 +152,15 @@ static void act_additive(void) {
   fovea_nn_additive additive;
   fovea_nn_additive_tensors tensors;
   fovea_nn_additive_init(&additive, WIDTH, weights);
-  additive.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   for (int i = variants(2) - 1; i >= 0; i--) {
     additive.query = additive.key = i == 0 ? &layers[0] : NULL;
     fovea_nn_additive_tensors_init(&tensors, &additive, batch, LENGTH, LENGTH, WIDTH, x, plain, x, room_for_rows());
     tensors.o_type = output_type;
     tensors.weights = everywhere_room((size_t)(rows_now() * LENGTH) * sizeof(float));
     everywhere_keep(fovea_nn_additive_run(&additive, &tensors, &execution, NULL));
-    const size_t size = fovea_nn_additive_scratch_size(&additive, &tensors, 2);
+    const size_t size =
+        measured(fovea_nn_additive_scratch_size(&additive, &tensors, with_threads(2), measured_size(), NULL));
     memcpy(everywhere_room(sizeof size), &size, sizeof size);
   }
 }
@@ -173,7 +175,7 @@ static void act_cell(int64_t gates, fovea_status (*run)(const fovea_nn_cell *, c
   fovea_nn_linear_init(&input, WIDTH, gates * dim, weights);
   fovea_nn_linear_init(&hidden, dim, gates * dim, weights + 1000);
   fovea_nn_cell_init(&cell, &input, &hidden);
-  input.isa = hidden.isa = cell.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   fovea_nn_cell_rows_init(&rows, &cell, rows_now(), x, plain, room_for_rows());
   if (gates == 4) {
     rows.c = x;

@@ -1,6 +1,7 @@
 /* Callers and threads in other floating-point environments than the contract's get the same bits from every call of
  * fovea_nn, and keep their environment. This is about attention, layers, stacks and streams. */
 #include "nn/surroundings.h"
+#include "support/execution.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,13 @@ static void act_attention(void) {
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
   fovea_problem_init(&problem, batch, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   problem.causal = 1;
   fovea_nn_attention_tensors_init(&tensors, x, room_for_rows());
   tensors.y_type = output_type;
   everywhere_keep(fovea_nn_attention_run(&attention, &problem, &tensors, &execution, NULL));
-  const size_t size = fovea_nn_attention_scratch_size(&attention, &problem, 2);
+  const size_t size =
+      measured(fovea_nn_attention_scratch_size(&attention, &problem, with_threads(2), measured_size(), NULL));
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
 }
 
@@ -22,12 +24,13 @@ static void act_block(void) {
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
   fovea_problem_init(&problem, batch, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};
   everywhere_keep(fovea_nn_block_run(
       &block, &self, NULL, x, everywhere_room((size_t)(rows_now() * WIDTH) * sizeof(float)), &execution, NULL));
-  const size_t size = fovea_nn_block_scratch_size(&block, &self, NULL, 2);
+  const size_t size =
+      measured(fovea_nn_block_scratch_size(&block, &self, NULL, with_threads(2), measured_size(), NULL));
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
 }
 
@@ -36,14 +39,15 @@ static void act_scores(void) {
   fovea_nn_attention_tensors tensors;
   fovea_nn_attention averaged = attention;
   fovea_problem_init(&problem, batch, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   problem.score_output = FOVEA_SCORES_WEIGHTS;
   averaged.average_scores = 1;
   fovea_nn_attention_tensors_init(&tensors, x, room_for_rows());
   tensors.y_type = output_type;
   tensors.scores = everywhere_room((size_t)(rows_now() * LENGTH) * sizeof(float));
   everywhere_keep(fovea_nn_attention_run(&averaged, &problem, &tensors, &execution, NULL));
-  const size_t size = fovea_nn_attention_scratch_size(&averaged, &problem, 2);
+  const size_t size =
+      measured(fovea_nn_attention_scratch_size(&averaged, &problem, with_threads(2), measured_size(), NULL));
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
 }
 
@@ -56,7 +60,8 @@ static void act_sizes(void) {
     fovea_problem_init(&problem, 3, HEADS, HEADS, lengths[i], lengths[i], DIM, DIM);
     problem.score_output = FOVEA_SCORES_WEIGHTS;
     averaged.average_scores = 1;
-    const size_t size = fovea_nn_attention_scratch_size(&averaged, &problem, 2);
+    const size_t size =
+        measured(fovea_nn_attention_scratch_size(&averaged, &problem, with_threads(2), measured_size(), NULL));
     memcpy(everywhere_room(sizeof size), &size, sizeof size);
   }
 }
@@ -90,7 +95,7 @@ static void make_stacks(void) {
 
 static void make_problem(fovea_problem *problem) {
   fovea_problem_init(problem, batch, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem->isa = everywhere_isa;
+  execution.isa = everywhere_isa;
 }
 
 static void act_encoder(void) {
@@ -102,7 +107,8 @@ static void act_encoder(void) {
   const fovea_nn_attending self = {&problem, &tensors};
   fovea_nn_encoder_rows_init(&rows, &self, ids, everywhere_room((size_t)(rows_now() * WIDTH) * sizeof(float)));
   everywhere_keep(fovea_nn_encoder_run(&encoder, &rows, &execution, NULL));
-  const size_t size = fovea_nn_encoder_scratch_size(&encoder, &rows, 2);
+  const size_t size =
+      measured(fovea_nn_encoder_scratch_size(&encoder, &rows, with_threads(2), measured_size(), NULL));
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
 }
 
@@ -115,7 +121,7 @@ static void act_encoder_decoder(void) {
   fovea_nn_encoder_decoder model;
   fovea_nn_linear output = layers[0];
   output.out = 2;
-  output.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   fovea_nn_encoder_decoder_init(&model, &encoder, &decoder);
   model.output = &output;
   make_problem(&problem);
@@ -125,7 +131,8 @@ static void act_encoder_decoder(void) {
   fovea_nn_encoder_rows_init(&target, &self, ids, everywhere_room((size_t)rows_now() * 2 * sizeof(float)));
   target.cross = &self;
   everywhere_keep(fovea_nn_encoder_decoder_run(&model, &source, &target, &execution, NULL));
-  const size_t size = fovea_nn_encoder_decoder_scratch_size(&model, &source, &target, 2);
+  const size_t size = measured(
+      fovea_nn_encoder_decoder_scratch_size(&model, &source, &target, with_threads(2), measured_size(), NULL));
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
 }
 
@@ -153,7 +160,7 @@ static void act_prepare(void) {
   const fovea_nn_attending cross = {&problem, &tensors};
   fovea_nn_encoder_decoder_init(&model, NULL, &decoder);
   everywhere_keep(fovea_nn_encoder_decoder_prepare(&model, &cross, &execution, NULL));
-  const size_t size = fovea_nn_encoder_decoder_prepare_size(&model, &cross);
+  const size_t size = measured(fovea_nn_encoder_decoder_prepare_size(&model, &cross, measured_size(), NULL));
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
 }
 
@@ -168,7 +175,7 @@ static void act_stream(void) {
   int64_t written = 0, all = 0;
   float *y = everywhere_room(FRAMES * WIDTH * sizeof *y);
   fovea_problem_init(&problem, 1, HEADS, HEADS, 0, 0, DIM, DIM);
-  problem.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   problem.window_left = 7;
   problem.window_right = 2;
   fovea_nn_streaming_init(&streaming, 2, stacked, &problem, CHUNK);
@@ -181,7 +188,7 @@ static void act_stream(void) {
     all += written;
   }
   everywhere_keep(fovea_nn_stream_finish(stream, y + all * WIDTH, &written, &execution, NULL));
-  const size_t scratch = fovea_nn_stream_scratch_size(stream, 2);
+  const size_t scratch = measured(fovea_nn_stream_scratch_size(stream, with_threads(2), measured_size(), NULL));
   memcpy(everywhere_room(sizeof scratch), &scratch, sizeof scratch);
 }
 

@@ -2,6 +2,7 @@
 #include "nn/contract_norm.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -119,8 +120,7 @@ static void test_random(void **state) {
     struct trial_norm t;
     norm_create(&t, &c, &generator);
     for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-      t.norm.isa = *isa;
-      assert_norm(&t, NULL);
+      assert_norm(&t, on_isa(*isa));
     }
     norm_destroy(&t);
   }
@@ -155,10 +155,9 @@ static void test_in_place(void **state) {
       struct generator generator = {33};
       struct trial_norm t;
       norm_create(&t, &large, &generator);
-      t.norm.isa = *isa;
       t.rows.y = swapped ? t.residual.memory.data : t.x.memory.data;
       t.rows.sum = swapped ? t.x.memory.data : t.residual.memory.data;
-      assert_int_equal(fovea_nn_norm_run(&t.norm, &t.rows, NULL, NULL), FOVEA_OK);
+      assert_int_equal(fovea_nn_norm_run(&t.norm, &t.rows, on_isa(*isa), NULL), FOVEA_OK);
       assert_matrix(swapped ? &t.residual : &t.x, t.expected);
       assert_matrix(swapped ? &t.x : &t.residual, t.inputs);
       norm_destroy(&t);
@@ -214,8 +213,7 @@ static void test_norm_errors(void **state) {
   assert_refused(&norm, &rows, FOVEA_ERROR_UNUSED, "beta");
   norm = good, norm.gamma = y + 4;
   assert_refused(&norm, &rows, FOVEA_ERROR_OVERLAP, "y shares memory with gamma");
-  norm = good, norm.isa = "none";
-  assert_refused(&norm, &rows, FOVEA_ERROR_ISA_UNKNOWN, "none");
+  assert_int_equal(fovea_nn_norm_run(&good, &rows, on_isa("none"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
 }
 
 static void test_row_errors(void **state) {

@@ -1,28 +1,32 @@
 /* Plans that calls make: one for each problem, whatever number of layers attends over it. */
 #include "nn/coding.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 
 #include <string.h>
 
 static int plans; /* that were made since the last count_plans() */
 
-fovea_status __real_fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error);
-fovea_status __wrap_fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error);
-fovea_status __real_fovea_plan_create_in(const fovea_problem *problem, void *memory, size_t size, fovea_plan **plan,
-                                         fovea_error *error);
-fovea_status __wrap_fovea_plan_create_in(const fovea_problem *problem, void *memory, size_t size, fovea_plan **plan,
-                                         fovea_error *error);
+fovea_status __real_fovea_plan_create(const fovea_problem *problem, const fovea_execution *execution,
+                                      fovea_plan **plan, fovea_error *error);
+fovea_status __wrap_fovea_plan_create(const fovea_problem *problem, const fovea_execution *execution,
+                                      fovea_plan **plan, fovea_error *error);
+fovea_status __real_fovea_plan_create_in(const fovea_problem *problem, const fovea_execution *execution,
+                                         void *memory, size_t size, fovea_plan **plan, fovea_error *error);
+fovea_status __wrap_fovea_plan_create_in(const fovea_problem *problem, const fovea_execution *execution,
+                                         void *memory, size_t size, fovea_plan **plan, fovea_error *error);
 
-fovea_status __wrap_fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error) {
+fovea_status __wrap_fovea_plan_create(const fovea_problem *problem, const fovea_execution *execution,
+                                      fovea_plan **plan, fovea_error *error) {
   plans++;
-  return __real_fovea_plan_create(problem, plan, error);
+  return __real_fovea_plan_create(problem, execution, plan, error);
 }
 
-fovea_status __wrap_fovea_plan_create_in(const fovea_problem *problem, void *memory, size_t size, fovea_plan **plan,
-                                         fovea_error *error) {
+fovea_status __wrap_fovea_plan_create_in(const fovea_problem *problem, const fovea_execution *execution,
+                                         void *memory, size_t size, fovea_plan **plan, fovea_error *error) {
   plans++;
-  return __real_fovea_plan_create_in(problem, memory, size, plan, error);
+  return __real_fovea_plan_create_in(problem, execution, memory, size, plan, error);
 }
 
 static int count_plans(void) {
@@ -90,7 +94,8 @@ static void check_stack(const fovea_nn_attending *self, int expected_plans) {
   assert_int_equal(count_plans(), expected_plans);
   assert_memory_equal(y, expected, sizeof y);
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_encoder_scratch_size(&stack.encoder, &rows, 1);
+  execution.scratch_size =
+      measured(fovea_nn_encoder_scratch_size(&stack.encoder, &rows, with_threads(1), measured_size(), NULL));
   assert_int_equal(count_plans(), expected_plans);
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
   execution.scratch = scratch.data;
@@ -160,7 +165,8 @@ static void test_encoder_decoder(void **state) {
   assert_int_equal(count_plans(), 3);
   memcpy(expected, y, sizeof y);
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_encoder_decoder_scratch_size(&call.model, &call.source, &call.target, 1);
+  execution.scratch_size = measured(fovea_nn_encoder_decoder_scratch_size(&call.model, &call.source, &call.target,
+                                                                          with_threads(1), measured_size(), NULL));
   assert_int_equal(count_plans(), 3);
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
   execution.scratch = scratch.data;

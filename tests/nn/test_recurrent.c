@@ -5,6 +5,7 @@
 #include "nn/contract_recurrent.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -166,8 +167,7 @@ static void test_bits(void **state) {
     for (int j = 0; j < 5; j++) t.types[j] = (fovea_type)generator_below(&generator, 3);
     step_create(&s, &t, &generator);
     for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-      s.cell.isa = *isa;
-      assert_step(&s, NULL);
+      assert_step(&s, on_isa(*isa));
     }
     step_destroy(&s);
   }
@@ -188,8 +188,7 @@ static void test_gates(void **state) {
     free(s.expected_c);
     make_expected(&s);
     for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
-      s.cell.isa = *isa;
-      assert_step(&s, NULL);
+      assert_step(&s, on_isa(*isa));
     }
     step_destroy(&s);
   }
@@ -213,7 +212,7 @@ static void test_tasks(void **state) {
       assert_int_equal(executor.calls, 3);
     }
     fovea_execution_init(&execution);
-    execution.scratch_size = fovea_nn_cell_scratch_size(&s.cell, t.rows);
+    execution.scratch_size = measured(fovea_nn_cell_scratch_size(&s.cell, t.rows, measured_size(), NULL));
     struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
     execution.scratch = scratch.data;
     assert_step(&s, &execution);
@@ -286,6 +285,7 @@ static void free_nothing(void *context, void *pointer) {
     fovea_nn_linear input, hidden;                                                                                 \
     fovea_nn_cell cell;                                                                                            \
     fovea_nn_cell_rows rows;                                                                                       \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     fovea_error error = {.text = ""};                                                                              \
     fovea_nn_linear_init(&input, 6, (lstm) ? 20 : 15, numbers);                                                    \
     fovea_nn_linear_init(&hidden, 5, (lstm) ? 20 : 15, numbers);                                                   \
@@ -294,8 +294,8 @@ static void free_nothing(void *context, void *pointer) {
     if (lstm) rows.c = numbers, rows.new_c = outputs + 32;                                                         \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
     change;                                                                                                        \
-    assert_int_equal(                                                                                              \
-        (lstm) ? fovea_nn_lstm(&cell, &rows, NULL, &error) : fovea_nn_gru(&cell, &rows, NULL, &error), status);    \
+    assert_int_equal((lstm) ? fovea_nn_lstm(&cell, &rows, &e, &error) : fovea_nn_gru(&cell, &rows, &e, &error),    \
+                     status);                                                                                      \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
     for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
   } while (0)
@@ -322,8 +322,8 @@ static void test_refused(void **state) {
   REFUSED(1, rows.new_c = outputs, FOVEA_ERROR_OVERLAP, "new_c shares memory with y");
   REFUSED(1, rows.c = outputs, FOVEA_ERROR_OVERLAP, "y shares memory with c");
   REFUSED(0, hidden.weights = outputs, FOVEA_ERROR_OVERLAP, "y shares memory with weights");
-  REFUSED(0, cell.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
-  REFUSED(0, cell.allocator.release = free_nothing, FOVEA_ERROR_NULL, "allocator.allocate");
+  REFUSED(0, e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  REFUSED(0, e.allocator.release = free_nothing, FOVEA_ERROR_NULL, "allocator.allocate");
 }
 
 int main(void) {

@@ -5,6 +5,7 @@
 #include "nn/contract_rows.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -98,8 +99,7 @@ static void check_case(const struct waves_case *c, struct generator *generator) 
   struct waves waves;
   waves_create(&waves, c, generator);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    waves.rows.isa = *isa;
-    assert_waves(&waves, NULL);
+    assert_waves(&waves, on_isa(*isa));
   }
   waves_destroy(&waves);
 }
@@ -302,8 +302,8 @@ static void test_refused(void **state) {
   REFUSED_CALL((rows.x = rows.y, rows.scale = NAN), FOVEA_ERROR_SCALE, "scale is nan");
   REFUSED_CALL((rows.x = rows.y, rows.x_type = FOVEA_F16), FOVEA_ERROR_OVERLAP, "y shares memory with x");
   REFUSED_CALL(rows.x = numbers + 33, FOVEA_ERROR_OVERLAP, "y shares memory with x");
-  REFUSED_CALL(rows.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
   fovea_nn_sinusoid_rows good = good_call();
+  assert_int_equal(fovea_nn_sinusoids(&good, on_isa("abacus"), NULL), FOVEA_ERROR_ISA_UNKNOWN);
   good.x = good.y;
   good.positions = listed;
   good.scale = 2;

@@ -2,6 +2,7 @@
 #include "nn/contract_norm.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -57,8 +58,7 @@ static void test_random(void **state) {
     struct rows r = rows_create(count, dim, (int)generator_below(&generator, 4), from, to,
                                 generator_below(&generator, 2) ? 100 : 0, &generator);
     for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-      r.map.isa = *isa;
-      assert_rows(&r, NULL);
+      assert_rows(&r, on_isa(*isa));
     }
     rows_destroy(&r);
   }
@@ -77,8 +77,7 @@ static void test_special_rows(void **state) {
   }
   fovea_nn_map_init(&map, 4, DIM, x, y);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    map.isa = *isa;
-    assert_int_equal(fovea_nn_softmax(&map, NULL, NULL), FOVEA_OK);
+    assert_int_equal(fovea_nn_softmax(&map, on_isa(*isa), NULL), FOVEA_OK);
     for (int i = 0; i < DIM; i++) {
       assert_int_equal(bits_of(y[0][i]), 0);
       assert_int_equal(bits_of(y[1][i]), 0x7fc00000u);

@@ -2,6 +2,7 @@
  * does not grow. */
 #include "nn/stream_model.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -112,12 +113,13 @@ static void test_long(void **state) {
   struct stream s = stream_create(&m, GUARD_AT_START);
   fovea_execution_init(&execution);
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_stream_scratch_size(s.stream, 1);
+  execution.scratch_size = measured(fovea_nn_stream_scratch_size(s.stream, with_threads(1), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
   stream_all(&m, s.stream, (struct cut){0, {5}}, frames, x, y, &execution);
   assert_memory_equal(y, expected, (size_t)(frames * DIM) * sizeof *y);
-  assert_int_equal(fovea_nn_stream_scratch_size(s.stream, 1), execution.scratch_size);
+  assert_int_equal(measured(fovea_nn_stream_scratch_size(s.stream, with_threads(1), measured_size(), NULL)),
+                   execution.scratch_size);
   memcpy(y, x, (size_t)(frames * DIM) * sizeof *y); /* in place: rows come out behind the frames */
   stream_all(&m, s.stream, (struct cut){7, {0}}, frames, y, y, &execution);
   assert_memory_equal(y, expected, (size_t)(frames * DIM) * sizeof *y);
@@ -182,21 +184,23 @@ static void test_allocations(void **state) {
   make_model(&m, 2, 3, 1, 6, ROTARY, NULL);
   memcpy(x, numbers, sizeof x);
   compute_whole(&m, 6, x, expected);
-  m.problem.allocator = (fovea_allocator){&count, count_allocation, release};
+  execution.allocator = (fovea_allocator){&count, count_allocation, release};
   struct stream s = stream_create(&m, GUARD_AT_END);
   stream_all(&m, s.stream, (struct cut){6, {0}}, 6, x, y, &execution);
   assert_int_equal(count, 2);
   assert_memory_equal(y, expected, sizeof y);
-  execution.scratch_size = fovea_nn_stream_scratch_size(s.stream, 1);
+  execution.scratch_size = measured(fovea_nn_stream_scratch_size(s.stream, with_threads(1), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
   execution.scratch = scratch.data;
   stream_all(&m, s.stream, (struct cut){1, {0}}, 6, x, y, &execution);
   assert_int_equal(count, 2);
   guarded_destroy(&scratch);
   stream_destroy(&s);
-  m.problem.allocator = (fovea_allocator){&count, allocate_nothing, release};
+  execution.scratch = NULL;
+  execution.scratch_size = 0;
+  execution.allocator = (fovea_allocator){&count, allocate_nothing, release};
   s = stream_create(&m, GUARD_AT_END);
-  assert_int_equal(fovea_nn_stream_push(s.stream, 6, x, y, &written, NULL, NULL), FOVEA_ERROR_MEMORY);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 6, x, y, &written, &execution, NULL), FOVEA_ERROR_MEMORY);
   assert_int_equal(fovea_nn_stream_pending(s.stream), 0);
   stream_destroy(&s);
 }

@@ -1,6 +1,7 @@
 /* What streams refuse, with texts; streams whose calls fail. */
 #include "nn/stream_model.h"
 #include "support/check.h"
+#include "support/execution.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,7 +63,6 @@ static void test_refused(void **state) {
   REFUSED(m.problem.score_strides.row = 77, FOVEA_ERROR_UNUSED, "stride");
   REFUSED(m.problem.mask_strides.row = 77, FOVEA_ERROR_UNUSED, "stride");
   REFUSED(m.problem.scale = INFINITY, FOVEA_ERROR_SCALE, "scale");
-  REFUSED(m.problem.isa = "pdp11", FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
   REFUSED(size = 64, FOVEA_ERROR_SIZE, "the stream needs");
 }
 
@@ -77,14 +77,13 @@ static void test_refused_layers(void **state) {
   REFUSED(m.parts[1].linears[1].in--, FOVEA_ERROR_SIZE, "in of key");
   REFUSED(m.parts[1].linears[2].out--, FOVEA_ERROR_SIZE, "out of value");
   REFUSED(m.parts[1].linears[5].weights = NULL, FOVEA_ERROR_NULL, "weights");
-  REFUSED(m.parts[1].linears[4].isa = "pdp11", FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
   REFUSED(m.parts[0].norms[0].eps = -1, FOVEA_ERROR_SCALE, "eps");
   REFUSED(m.parts[1].norms[1].dim++, FOVEA_ERROR_SIZE, "norm");
   REFUSED(m.parts[1].block.norm_first = 2, FOVEA_ERROR_RULE, "norm_first");
   REFUSED(m.parts[1].block.struct_size = 3, FOVEA_ERROR_STRUCT_SIZE, "block");
   REFUSED(m.rotary.dims = 8, FOVEA_ERROR_ROTARY, "dims");
   assert_int_equal(fovea_nn_stream_size(NULL), 0);
-  assert_int_equal(fovea_nn_stream_scratch_size(NULL, 1), 0);
+  assert_int_equal(measured(fovea_nn_stream_scratch_size(NULL, with_threads(1), measured_size(), NULL)), 0);
 }
 
 #define PUSH_REFUSED(rows, from, to, with, status, word)                                                           \
@@ -173,7 +172,7 @@ static void test_refused_outputs(void **state) {
   PUSH_REFUSED(1, x, numbers + 58500 + 79, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with sines");
   PUSH_REFUSED(1, x, numbers + 59000 + 11, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with sinks");
   execution.threads = 1;
-  execution.scratch_size = fovea_nn_stream_scratch_size(s.stream, 1);
+  execution.scratch_size = measured(fovea_nn_stream_scratch_size(s.stream, with_threads(1), measured_size(), NULL));
   execution.scratch = (void *)((uintptr_t)(numbers + 100) / 64 * 64);
   PUSH_REFUSED(1, x, y, &execution, FOVEA_ERROR_OVERLAP, "scratch shares memory with weights");
   assert_memory_equal(numbers, before, sizeof before);
@@ -200,9 +199,7 @@ static void test_broken(void **state) {
   float *x = frames_create(40, 0, &generator);
   compute_whole(&m, 40, x, expected);
   struct stream s = stream_create(&m, GUARD_AT_END);
-  m.parts[1].linears[5].isa = "pdp11"; /* seen before anything is computed */
-  PUSH_REFUSED(1, x, y, NULL, FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
-  m.parts[1].linears[5].isa = NULL;
+  PUSH_REFUSED(1, x, y, on_isa("pdp11"), FOVEA_ERROR_ISA_UNKNOWN, "pdp11"); /* seen before anything is computed */
   static const float angles[2] = {1, 0};
   m.rotary.cosines = m.rotary.sines = angles;
   m.rotary.table_rows = 0;

@@ -1,6 +1,7 @@
 /* Several streams at once: the bits of each by itself; what is refused. */
 #include "nn/stream_model.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 
 #include <stdlib.h>
@@ -120,7 +121,8 @@ static void test_several_refused(void **state) {
                   "y shares memory with another stream");
   SEVERAL_REFUSED(streams, rows, from, over_weights, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with weights");
   SEVERAL_REFUSED(streams, rows, from, to, wrong, FOVEA_ERROR_SIZE, "streams[1]: ends is 2");
-  execution.scratch_size = fovea_nn_streams_scratch_size(streams, 2, 2);
+  execution.scratch_size =
+      measured(fovea_nn_streams_scratch_size(streams, 2, with_threads(2), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
   execution.scratch = scratch.data;
   execution.scratch_size--;
@@ -135,7 +137,7 @@ static void test_several_refused(void **state) {
   assert_memory_equal(y[0], expected, sizeof expected);
   assert_int_equal(fovea_nn_streams_push(NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, &error), FOVEA_OK);
   assert_int_equal(fovea_nn_streams_push(NULL, 1, rows, from, to, NULL, written, NULL, &error), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_streams_scratch_size(NULL, 2, 1), 0);
+  assert_int_equal(measured(fovea_nn_streams_scratch_size(NULL, 2, with_threads(1), measured_size(), NULL)), 0);
   guarded_destroy(&scratch);
   stream_destroy(&s[0]);
   stream_destroy(&s[1]);

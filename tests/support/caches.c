@@ -1,4 +1,5 @@
 #include "caches.h"
+#include "execution.h"
 
 #include "check.h"
 
@@ -190,7 +191,6 @@ void trial_run_cached(struct trial *trial, const char *isa, const fovea_sequence
                       const int64_t *begins) {
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
-  problem.isa = isa;
   problem.segmented = 1;
   int64_t both[LISTED_ENTRIES];
   for (int64_t b = 0; begins != NULL && problem.kv_begins != NULL && b < problem.batch; b++)
@@ -200,7 +200,7 @@ void trial_run_cached(struct trial *trial, const char *isa, const fovea_sequence
   tensors.sequences = sequences;
   trial_clear(trial);
   fovea_error error;
-  const fovea_status status = fovea_attend(&problem, &tensors, NULL, &error);
+  const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
   trial_load(trial);
   if (status == FOVEA_OK) return;
   char text[DESCRIPTION_SIZE];

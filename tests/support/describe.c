@@ -50,13 +50,12 @@ void problem_describe(const fovea_problem *problem, char *text, size_t size) {
   snprintf(text, size,
            "batch %" PRId64 " heads %" PRId64 "/%" PRId64 " lens %" PRId64 "x%" PRId64 " dims %" PRId64 "/%" PRId64
            " scale %g causal %d window %" PRId64 ",%" PRId64 " chunk %" PRId64 ",%" PRId64 ",%" PRId64
-           " offset %" PRId64 "%s%s%s%s%s%s%s isa %s",
+           " offset %" PRId64 "%s%s%s%s%s%s%s",
            problem->batch, problem->heads, problem->kv_heads, problem->q_len, problem->kv_len, problem->qk_dim,
            problem->v_dim, problem->scale, problem->causal, problem->window_left, problem->window_right,
            problem->chunk_size, problem->chunk_left, problem->chunk_right, problem->offset,
            problem->offsets != NULL ? " offsets" : "", problem->q_lens != NULL ? " q_lens" : "",
            problem->kv_lens != NULL ? " kv_lens" : "", problem->kv_begins != NULL ? " kv_begins" : "",
            problem->cu_seqlens_q != NULL ? " cu_seqlens_q" : "",
-           problem->cu_seqlens_kv != NULL ? " cu_seqlens_kv" : "", features,
-           problem->isa != NULL ? problem->isa : "best");
+           problem->cu_seqlens_kv != NULL ? " cu_seqlens_kv" : "", features);
 }

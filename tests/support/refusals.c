@@ -28,7 +28,7 @@ void assert_refused(const struct call *call, fovea_status expected, const char *
 
   /* A plan gives the same refusal, at the latest when it runs. */
   fovea_plan *plan = (fovea_plan *)(void *)&trial;
-  if (fovea_plan_create(&call->problem, &plan, &error) == FOVEA_OK) {
+  if (fovea_plan_create(&call->problem, &call->execution, &plan, &error) == FOVEA_OK) {
     memset(&error, 'x', sizeof error);
     assert_int_equal(fovea_plan_run(plan, &call->tensors, &call->execution, &error), expected);
     fovea_plan_destroy(plan);

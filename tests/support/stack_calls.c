@@ -29,7 +29,7 @@ static void attend(void *context) {
 
 static void plan(void *context) {
   struct calls *c = context;
-  c->status = fovea_plan_create_in(&c->problem, c->plan_memory, c->plan_size, &c->plan, &c->error);
+  c->status = fovea_plan_create_in(&c->problem, &c->execution, c->plan_memory, c->plan_size, &c->plan, &c->error);
   if (c->status) return;
   c->status = fovea_plan_counts(c->plan, &c->counts);
   if (!c->status) c->status = fovea_plan_explain(c->plan, &c->explanation, &c->error);
@@ -61,7 +61,7 @@ static void count(void *context) {
 
 static void check(const char *name, const char *call, struct calls *c, void (*act)(void *context)) {
   char text[512];
-  snprintf(text, sizeof text, "%s, %s, %s", name, c->problem.isa != NULL ? c->problem.isa : "the best", call);
+  snprintf(text, sizeof text, "%s, %s, %s", name, c->execution.isa != NULL ? c->execution.isa : "the best", call);
   c->status = FOVEA_OK;
   assert_small_stack(text, act, c);
   if (c->status != FOVEA_OK) fail_msg("%s: %s", text, c->error.text);
@@ -70,8 +70,8 @@ static void check(const char *name, const char *call, struct calls *c, void (*ac
 void assert_small_stacks(const char *name, const fovea_problem *problem, const fovea_tensors *tensors,
                          const char *isa) {
   struct calls c = {.problem = *problem, .tensors = tensors};
-  c.problem.isa = isa;
   fovea_execution_init(&c.execution);
+  c.execution.isa = isa;
   c.execution.threads = 1;
   attend(&c); /* the linker's work is done then */
   c.plan_size = fovea_plan_size(problem->batch);

@@ -155,16 +155,19 @@ int trial_gaps_untouched(const struct trial *trial) {
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
-  trial->problem.isa = isa;
+  fovea_execution on_set;
+  fovea_execution_init(&on_set);
+  if (execution != NULL) on_set = *execution;
+  on_set.isa = trial->isa = isa;
   trial_clear(trial);
   const fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
-  const fovea_status status = fovea_attend(&trial->problem, &tensors, execution, &error);
+  const fovea_status status = fovea_attend(&trial->problem, &tensors, &on_set, &error);
   trial_load(trial);
   if (status == FOVEA_OK) return;
   char problem[DESCRIPTION_SIZE];
   problem_describe(&trial->problem, problem, sizeof problem);
-  fail_msg("status %d (%s) for %s", (int)status, error.text, problem);
+  fail_msg("status %d (%s) for %s, isa %s", (int)status, error.text, problem, isa != NULL ? isa : "best");
 }
 
 /* Compares one row with the expected row. `what` names the comparison. */

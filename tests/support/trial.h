@@ -12,6 +12,7 @@ struct rule_table; /* patterns.h */
 
 struct trial {
   fovea_problem problem;          /* its arrays stay the caller's */
+  const char *isa;                /* of the latest trial_run(); NULL: the best */
   const struct rule_table *rules; /* what its patterns mean, for the contract; NULL: no patterns, or no contract */
   struct tensor q, k, v, o, lse;
   struct tensor scores;     /* with a score_output */

@@ -5,6 +5,7 @@
 #include "nn/contract_nn.h"
 #include "nn/contract_norm.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/trial.h"
 #include "support/types.h"
 
@@ -256,11 +257,11 @@ float *run_prompt(struct model *m, int64_t batch, int64_t rows, const char *isa,
   fovea_error error = {0};
   float *y = malloc((size_t)(batch * rows * s->in + 1) * sizeof *y);
   assert_non_null(y);
-  p.isa = isa;
-  m->q_a_proj.isa = m->q_b_proj.isa = m->kv_a_proj.isa = m->kv_b_proj.isa = m->o_proj.isa = isa;
-  m->q_norm.isa = m->kv_norm.isa = m->rotary.isa = isa;
+  fovea_execution on_set = *on_isa(isa);
+  if (execution) on_set = *execution;
+  on_set.isa = isa;
   fovea_nn_latent_tensors_init(&t, m->x, y);
-  if (fovea_nn_latent_run(&m->latent, &p, &t, execution, &error)) fail_msg("%s", error.text);
+  if (fovea_nn_latent_run(&m->latent, &p, &t, &on_set, &error)) fail_msg("%s", error.text);
   return y;
 }
 

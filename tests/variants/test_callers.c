@@ -53,16 +53,17 @@ static void test_half_allocators(void **state) {
   fovea_nn_bigbird_init(&bigbird, 4);
   fovea_nn_lsh_init(&lsh, 1, 2, 2, 4);
   fovea_nn_lsh_tensors_init(&sorted, &lsh, 1, 1, 4, 4, numbers, numbers, y, numbers);
-  graph.allocator = selection.allocator = linear.allocator = performer.allocator = random.allocator = half;
-  options.allocator = bigbird.allocator = lsh.allocator = half;
-  assert_int_equal(fovea_nn_graph_run(&graph, &edges, NULL, &errors[0]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_select(&selection, NULL, &errors[1]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_linear_attention_run(&linear, &tokens, NULL, &errors[2]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_performer_run(&performer, &rows, NULL, &errors[3]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_random_features_draw(&random, y, NULL, &errors[4]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_longformer_create(&options, &longformer, &errors[5]), FOVEA_ERROR_NULL);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.allocator = bigbird.allocator = half;
+  assert_int_equal(fovea_nn_graph_run(&graph, &edges, &execution, &errors[0]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_select(&selection, &execution, &errors[1]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_linear_attention_run(&linear, &tokens, &execution, &errors[2]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_performer_run(&performer, &rows, &execution, &errors[3]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_random_features_draw(&random, y, &execution, &errors[4]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_longformer_create(&options, &execution, &longformer, &errors[5]), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_nn_bigbird_pattern(&bigbird, &pattern, &errors[6]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_lsh_run(&lsh, &sorted, NULL, &errors[7]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_lsh_run(&lsh, &sorted, &execution, &errors[7]), FOVEA_ERROR_NULL);
   for (int i = 0; i < 8; i++) {
     assert_string_equal(errors[i].text, "allocator.release is NULL; set both functions or neither");
   }
@@ -79,8 +80,10 @@ static void test_names_may_go(void **state) {
   fovea_nn_longformer_rows rows;
   (void)state;
   fovea_nn_longformer_options_init(&options, 1, 1, 8, 4, 1);
-  options.isa = name;
-  assert_int_equal(fovea_nn_longformer_create(&options, &longformer, NULL), FOVEA_OK);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = name;
+  assert_int_equal(fovea_nn_longformer_create(&options, &execution, &longformer, NULL), FOVEA_OK);
   memset(name, 'x', sizeof name);
   fovea_nn_linear_init(&linear, 4, 4, weights);
   fovea_nn_longformer_layer_init(&layer, &linear, &linear, &linear);

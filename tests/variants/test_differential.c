@@ -7,6 +7,7 @@
 #include "nn/contract_norm.h"
 #include "places.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -67,9 +68,11 @@ static fovea_status run(struct trial *first, const struct trial *second, const f
   fovea_tensors a = trial_tensors(first), b = trial_tensors(second);
   a.lse = b.lse = NULL;
   b.o = NULL;
-  first->problem.isa = isa;
+  fovea_execution on_set = *on_isa(isa);
+  if (execution) on_set = *execution;
+  on_set.isa = isa;
   tensor_fill_untouched(&first->o);
-  return fovea_nn_differential_run(d, &first->problem, &a, &b, execution, error);
+  return fovea_nn_differential_run(d, &first->problem, &a, &b, &on_set, error);
 }
 
 static void assert_problem(const fovea_problem *problem, uint64_t seed, struct generator *g) {
@@ -214,7 +217,8 @@ static void test_threads(void **state) {
   }
   execution.parallel_for = NULL;
   execution.parallel_context = NULL;
-  const size_t size = fovea_nn_differential_scratch_size(&d, &problem, 3);
+  const size_t size =
+      measured(fovea_nn_differential_scratch_size(&d, &problem, with_threads(3), measured_size(), NULL));
   struct guarded scratch = guarded_create(size, GUARD_AT_END);
   execution.scratch = scratch.data;
   execution.scratch_size = size;

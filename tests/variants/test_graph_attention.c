@@ -4,6 +4,7 @@
 #include "nn/contract_nn.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -234,8 +235,7 @@ static void check(const struct shape *s, struct generator *generator) {
   struct problem p;
   problem_create(&p, s, generator);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    p.graph.isa = *isa;
-    assert_problem(&p, NULL);
+    assert_problem(&p, on_isa(*isa));
   }
   problem_destroy(&p);
 }
@@ -337,7 +337,8 @@ static void test_tasks(void **state) {
     execution.parallel_for = threads_for;
     execution.parallel_context = &context;
     assert_problem(&p, &execution);
-    const size_t size = fovea_nn_graph_scratch_size(&p.graph, &p.tensors, 3);
+    const size_t size =
+        measured(fovea_nn_graph_scratch_size(&p.graph, &p.tensors, with_threads(3), measured_size(), NULL));
     struct guarded scratch = guarded_create(size, GUARD_AT_START);
     execution.scratch = scratch.data;
     execution.scratch_size = size;

@@ -2,6 +2,7 @@
  * floating-point environment; what an allocator gives. */
 #include "support/check.h"
 #include "support/everywhere.h"
+#include "support/execution.h"
 
 #include <fovea/graph_attention.h>
 
@@ -43,10 +44,12 @@ static void use_kind(fovea_nn_graph *graph, fovea_nn_graph_tensors *tensors, fov
     fovea_nn_linear_init(&edge, IN, WIDTH, layer_weights);                                                         \
     use_kind(&g, &t, kind);                                                                                        \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_graph_run(&g, &t, NULL, &error), status);                                            \
+    assert_int_equal(fovea_nn_graph_run(&g, &t, &e, &error), status);                                              \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
-    if ((status) != FOVEA_ERROR_MEMORY) assert_int_equal(fovea_nn_graph_scratch_size(&g, &t, 1), 0);               \
+    if ((status) != FOVEA_ERROR_MEMORY)                                                                            \
+      assert_int_equal(fovea_nn_graph_scratch_size(&g, &t, &e, measured_size(), NULL), status);                    \
     for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
   } while (0)
 #define TRANSFORMER(change, status, word) CASE(FOVEA_NN_GRAPH_TRANSFORMER, change, status, word)
@@ -73,8 +76,8 @@ static void test_sizes(void **state) {
   TRANSFORMER(g.scale = 3e38, FOVEA_ERROR_SCALE, "scale is");
   GAT(g.leaky_slope = 1, FOVEA_ERROR_ACTIVATION, "leaky_slope is 1");
   GATV2(g.leaky_slope = NAN, FOVEA_ERROR_ACTIVATION, "leaky_slope is");
-  TRANSFORMER(g.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
-  TRANSFORMER((g.allocator.allocate = no_memory, g.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
+  TRANSFORMER(e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  TRANSFORMER((e.allocator.allocate = no_memory, e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
               "no memory");
 }
 
@@ -182,7 +185,6 @@ static void act(void) {
     fovea_nn_graph_tensors t;
     fovea_nn_linear_init(&edge, IN, WIDTH, layer_weights);
     use_kind(&g, &t, (fovea_nn_graph_kind)kind);
-    edge.isa = g.isa = everywhere_isa;
     g.edge = &edge;
     g.a_edge = kind == FOVEA_NN_GRAPH_GAT ? numbers : NULL;
     const void *values = t.values;
@@ -192,8 +194,8 @@ static void act(void) {
     t.features = more;
     t.weights = everywhere_room(EDGES * HEADS * sizeof(float));
     t.lse = everywhere_room(NODES * HEADS * sizeof(float));
-    everywhere_keep(fovea_nn_graph_run(&g, &t, NULL, NULL));
-    const size_t size = fovea_nn_graph_scratch_size(&g, &t, 2);
+    everywhere_keep(fovea_nn_graph_run(&g, &t, on_isa(everywhere_isa), NULL));
+    const size_t size = measured(fovea_nn_graph_scratch_size(&g, &t, with_threads(2), measured_size(), NULL));
     memcpy(everywhere_room(sizeof size), &size, sizeof size);
   }
 }

@@ -2,6 +2,7 @@
  * without norms, types, lengths and instruction sets; a prompt at once, in chunks and in steps; caches in pages;
  * entries alone; threads. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/guarded.h"
 #include "support/trial.h"
@@ -176,7 +177,9 @@ static void test_threads(void **state) {
     execution.parallel_for = NULL;
     execution.parallel_context = NULL;
     const fovea_problem p = problem_of(&m, 3, ROWS, ROWS);
-    struct guarded scratch = guarded_create(fovea_nn_latent_scratch_size(&m.latent, &p, NULL, 3), GUARD_AT_END);
+    struct guarded scratch = guarded_create(
+        measured(fovea_nn_latent_scratch_size(&m.latent, &p, NULL, with_threads(3), measured_size(), NULL)),
+        GUARD_AT_END);
     execution.scratch = scratch.data;
     execution.scratch_size = scratch.size;
     float *y = run_prompt(&m, 3, ROWS, NULL, &execution);

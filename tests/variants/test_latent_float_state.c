@@ -25,7 +25,7 @@ static fovea_execution execution;
 static fovea_problem make_problem(void) {
   fovea_problem problem;
   fovea_problem_init(&problem, BATCH, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   return problem;
 }
 
@@ -63,7 +63,7 @@ static void act_latent(void) {
   fovea_nn_linear_init(&o, WIDTH, WIDTH, weights);
   fovea_nn_norm_init(&norm, FOVEA_NN_RMS_NORM, RANK);
   fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, ROPE);
-  q.isa = a.isa = b.isa = o.isa = norm.isa = rotary.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   fovea_nn_latent_init(&latent, HEADS, RANK, DIM, ROPE, DIM);
   latent.q_b_proj = &q;
   latent.kv_a_proj = &a;
@@ -74,7 +74,7 @@ static void act_latent(void) {
   everywhere_keep(fovea_nn_latent_absorb(&latent, absorbed, NULL));
   for (int form = 0; form < 2; form++) {
     fovea_problem_init(&problem, BATCH, HEADS, HEADS, LENGTH, LENGTH, DIM + ROPE, DIM);
-    problem.isa = everywhere_isa;
+    execution.isa = everywhere_isa;
     problem.causal = 1;
     latent.form = (fovea_nn_latent_form)form;
     latent.absorbed = form ? absorbed : NULL;
@@ -87,7 +87,7 @@ static void act_selection(void) {
   fovea_nn_selection selection;
   fovea_nn_selection_init(&selection, BATCH, HEADS, LENGTH, LENGTH, DIM, K, x, v, v,
                           everywhere_room(BATCH * LENGTH * K * sizeof(int64_t)));
-  selection.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   everywhere_keep(fovea_nn_select(&selection, &execution, NULL));
 }
 

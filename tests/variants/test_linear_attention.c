@@ -3,6 +3,7 @@
 #include "nn/contract_functions.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 #include "variants/contract_linear_attention.h"
@@ -194,11 +195,7 @@ static void assert_problem(struct problem *p, const fovea_execution *execution) 
 }
 
 static void assert_everywhere(struct problem *p) {
-  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    p->attention.isa = *isa;
-    assert_problem(p, NULL);
-  }
-  p->attention.isa = NULL;
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) assert_problem(p, on_isa(*isa));
 }
 
 static struct shape any_shape(struct generator *generator) {
@@ -418,7 +415,8 @@ static void test_scratch(void **state) {
     fovea_error error;
     fovea_execution_init(&execution);
     execution.threads = 1;
-    execution.scratch_size = fovea_nn_linear_attention_scratch_size(&p.attention, &p.tensors, 1);
+    execution.scratch_size = measured(
+        fovea_nn_linear_attention_scratch_size(&p.attention, &p.tensors, with_threads(1), measured_size(), NULL));
     assert_true(execution.scratch_size > 0);
     struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
     execution.scratch = scratch.data;

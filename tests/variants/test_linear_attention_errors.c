@@ -2,6 +2,7 @@
  * trap: the same bits. */
 #include "support/check.h"
 #include "support/everywhere.h"
+#include "support/execution.h"
 
 #include <fovea/linear_attention.h>
 
@@ -71,9 +72,9 @@ static void test_description(void **state) {
   REFUSED((a.unit = 1, a.unit_eps = -1), FOVEA_ERROR_SCALE, "unit_eps is -1.0");
   REFUSED(a.unit = 2, FOVEA_ERROR_SIZE, "unit is 2");
   REFUSED(a.per_dim = -1, FOVEA_ERROR_SIZE, "per_dim is -1");
-  REFUSED(a.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
-  REFUSED(a.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator.release is NULL");
-  REFUSED((a.allocator.allocate = no_memory, a.allocator.release = release_nothing), FOVEA_ERROR_MEMORY, "scratch");
+  REFUSED(e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  REFUSED(e.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator.release is NULL");
+  REFUSED((e.allocator.allocate = no_memory, e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY, "scratch");
   REFUSED(e.threads = -1, FOVEA_ERROR_TASK, "threads");
 }
 
@@ -120,11 +121,14 @@ static void test_scratch_size(void **state) {
   fovea_nn_linear_attention a;
   fovea_nn_linear_attention_tensors t;
   prepare(FOVEA_NN_UPDATE_LINEAR, &a, &t);
-  const size_t one = fovea_nn_linear_attention_scratch_size(&a, &t, 1);
+  const size_t one =
+      measured(fovea_nn_linear_attention_scratch_size(&a, &t, with_threads(1), measured_size(), NULL));
   assert_true(one > 0);
-  assert_int_equal(fovea_nn_linear_attention_scratch_size(&a, &t, 3), 3 * one);
+  assert_int_equal(measured(fovea_nn_linear_attention_scratch_size(&a, &t, with_threads(3), measured_size(), NULL)),
+                   3 * one);
   t.tokens = -1;
-  assert_int_equal(fovea_nn_linear_attention_scratch_size(&a, &t, 1), 0);
+  assert_int_equal(measured(fovea_nn_linear_attention_scratch_size(&a, &t, with_threads(1), measured_size(), NULL)),
+                   0);
 }
 
 /* ---- Environments ------------------------------------------------------------------------------------------ */
@@ -173,11 +177,10 @@ static void run_all(void) {
     fovea_nn_linear_attention_tensors t;
     prepare((fovea_nn_update_rule)rule, &a, &t);
     a.unit = rule & 1;
-    a.isa = everywhere_isa;
     t.o = everywhere_room(sizeof output);
     t.present = everywhere_room(sizeof present);
     t.skip = factors;
-    everywhere_keep(fovea_nn_linear_attention_run(&a, &t, NULL, NULL));
+    everywhere_keep(fovea_nn_linear_attention_run(&a, &t, on_isa(everywhere_isa), NULL));
   }
 }
 

@@ -1,6 +1,7 @@
 /* Linear attention over padded and packed batches: each sequence has the bits of a call of its own, with every
  * rule, type and instruction set, whatever padding holds and whoever runs it. */
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/generator.h"
 #include "support/guarded.h"
 #include "support/trial.h"
@@ -90,10 +91,9 @@ static void run_alone(const struct shape *s, int packed, int64_t b, struct gener
   sizes_of(s, heads, dims);
   for (int i = 0; i < INPUTS; i++) draw(s, own[i], heads[i] * n * dims[i], i == 3, generator);
   prepare(s, &a, &t, 1, n, own, MOST, own_o);
-  a.isa = "scalar";
   if (s->with_past) t.past = past + b * states;
   t.present = expected_present + b * states;
-  assert_int_equal(fovea_nn_linear_attention_run(&a, &t, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_linear_attention_run(&a, &t, on_isa("scalar"), NULL), FOVEA_OK);
   for (int i = 0; i <= INPUTS; i++) {
     const int64_t h_count = i < INPUTS ? heads[i] : output_heads(s), dim = i < INPUTS ? dims[i] : V;
     const size_t row = (size_t)dim * size;
@@ -123,7 +123,7 @@ static void check_batch(const struct shape *s, int packed, int threads) {
     fovea_execution_init(&execution);
     execution.threads = threads;
     prepare(s, &a, &t, BATCH, TOKENS, (char(*)[MOST])(void *)all, BATCH * MOST, all_o);
-    a.isa = *isa;
+    execution.isa = *isa;
     if (packed) t.cu_seqlens = cumulative;
     if (!packed) t.token_lens = lens;
     t.present = present;
@@ -179,7 +179,8 @@ static void test_memory(void **state) {
   fovea_execution_init(&execution);
   execution.threads = 1;
   execution.scratch = all;
-  execution.scratch_size = fovea_nn_linear_attention_scratch_size(&a, &t, 1);
+  execution.scratch_size =
+      measured(fovea_nn_linear_attention_scratch_size(&a, &t, with_threads(1), measured_size(), NULL));
   assert_true(execution.scratch_size > 0 && execution.scratch_size <= sizeof all);
   assert_int_equal(fovea_nn_linear_attention_run(&a, &t, &execution, NULL), FOVEA_OK);
   guarded_destroy(&k);

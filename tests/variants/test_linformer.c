@@ -5,6 +5,7 @@
 #include "contract_sums.h"
 #include "places.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -143,10 +144,11 @@ static void run(struct trial_of_sums *t, const char *isa, const fovea_execution 
   fovea_error error = {0};
   tensor_fill_untouched(&t->o);
   tensor_fill_untouched(&t->lse);
-  t->problem.isa = isa;
+  fovea_execution on_set = *on_isa(isa);
+  if (execution) on_set = *execution;
+  on_set.isa = isa;
   t->problem.kv_lens = t->shape.with_lens ? t->lens : NULL;
-  if (fovea_nn_linformer_run(&t->linformer, &t->problem, &t->tensors, execution, &error))
-    fail_msg("%s", error.text);
+  if (fovea_nn_linformer_run(&t->linformer, &t->problem, &t->tensors, &on_set, &error)) fail_msg("%s", error.text);
 }
 
 static void assert_shape(const struct shape *shape, uint64_t seed) {
@@ -268,7 +270,8 @@ static void test_threads(void **state) {
   }
   execution.parallel_for = NULL;
   execution.parallel_context = NULL;
-  const size_t size = fovea_nn_linformer_scratch_size(&t.linformer, &t.problem, 3);
+  const size_t size =
+      measured(fovea_nn_linformer_scratch_size(&t.linformer, &t.problem, with_threads(3), measured_size(), NULL));
   struct guarded scratch = guarded_create(size, GUARD_AT_END);
   execution.scratch = scratch.data;
   execution.scratch_size = size;
@@ -403,8 +406,9 @@ static void test_oracles(void **state) {
   do {                                                                                                             \
     struct trial_of_sums bad = t;                                                                                  \
     fovea_error error = {0};                                                                                       \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_linformer_run(&bad.linformer, &bad.problem, &bad.tensors, NULL, &error), status);    \
+    assert_int_equal(fovea_nn_linformer_run(&bad.linformer, &bad.problem, &bad.tensors, &e, &error), status);      \
     if (!strstr(error.text, text_part)) fail_msg("\"%s\" lacks \"%s\"", error.text, text_part);                    \
     assert_true(tensor_is_untouched(&t.o));                                                                        \
   } while (0)
@@ -431,11 +435,13 @@ static void test_refusals(void **state) {
   REFUSES(bad.tensors.mask = &s, FOVEA_ERROR_UNUSED, "mask");
   REFUSES(bad.tensors.o = (void *)(uintptr_t)bad.tensors.k, FOVEA_ERROR_OVERLAP, "o shares memory with k");
   REFUSES(bad.tensors.o = tensor_pointer(&t.e), FOVEA_ERROR_OVERLAP, "o shares memory with key_projection");
-  REFUSES(bad.problem.isa = "none", FOVEA_ERROR_ISA_UNKNOWN, "none");
+  REFUSES(e.isa = "none", FOVEA_ERROR_ISA_UNKNOWN, "none");
   assert_int_equal(fovea_nn_linformer_run(&t.linformer, &t.problem, NULL, NULL, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_nn_linformer_run(NULL, &t.problem, &t.tensors, NULL, NULL), FOVEA_ERROR_NULL);
   t.problem.causal = 1;
-  assert_int_equal(fovea_nn_linformer_scratch_size(&t.linformer, &t.problem, 1), 0);
+  assert_int_equal(
+      measured(fovea_nn_linformer_scratch_size(&t.linformer, &t.problem, with_threads(1), measured_size(), NULL)),
+      0);
   destroy(&t);
 }
 

@@ -4,6 +4,7 @@
 #include "contract_longformer.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/memory.h"
 #include "support/trial.h"
@@ -139,11 +140,15 @@ static void problem_destroy(struct problem *p) {
   }
 }
 
-static fovea_nn_longformer *make(const fovea_nn_longformer_options *options) {
+static fovea_nn_longformer *make_on(const fovea_nn_longformer_options *options, const char *isa) {
   fovea_nn_longformer *longformer;
   fovea_error error;
-  if (fovea_nn_longformer_create(options, &longformer, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_nn_longformer_create(options, on_isa(isa), &longformer, &error) != FOVEA_OK) fail_msg("%s", error.text);
   return longformer;
+}
+
+static fovea_nn_longformer *make(const fovea_nn_longformer_options *options) {
+  return make_on(options, NULL);
 }
 
 static void assert_run(struct problem *p, const fovea_nn_longformer *longformer, const fovea_execution *execution) {
@@ -161,9 +166,8 @@ static void check(const struct shape *s, struct generator *g) {
   alone.threads = 1;
   problem_create(&p, s, g);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    p.options.isa = *isa;
-    for (int i = 0; i < LONGFORMER_LAYERS; i++) p.linears[i].isa = *isa;
-    fovea_nn_longformer *longformer = make(&p.options);
+    alone.isa = *isa;
+    fovea_nn_longformer *longformer = make_on(&p.options, *isa);
     assert_run(&p, longformer, &alone);
     fovea_nn_longformer_destroy(longformer);
   }
@@ -244,7 +248,8 @@ static void test_tasks(void **state) {
   /* In the caller's scratch, of exactly that size. */
   fovea_execution_init(&execution);
   execution.threads = 2;
-  execution.scratch_size = fovea_nn_longformer_scratch_size(longformer, &p.layer, &p.rows, 2);
+  execution.scratch_size = measured(
+      fovea_nn_longformer_scratch_size(longformer, &p.layer, &p.rows, with_threads(2), measured_size(), NULL));
   assert_true(execution.scratch_size > 0 && execution.scratch_size % FOVEA_SCRATCH_ALIGNMENT == 0);
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
   execution.scratch = scratch.data;
@@ -352,16 +357,39 @@ static void test_oracles(void **state) {
     fovea_error error = {.text = ""};                                                                              \
     fovea_nn_longformer_options_init(&o, 2, 2, 6, 4, 1);                                                           \
     o.states = states;                                                                                             \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_longformer_create(&o, &longformer, &error), status);                                 \
+    assert_int_equal(fovea_nn_longformer_create(&o, &e, &longformer, &error), status);                             \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
     assert_null(longformer);                                                                                       \
   } while (0)
 
+/* Layers run on the set that the object was made for. */
+static void test_other_set(void **state) {
+  (void)state;
+  const char *const *isas = whole_isas_for(NULL);
+  struct generator g = {9};
+  struct problem p;
+  const struct shape s = {
+      .batch = 1, .heads = 1, .length = 5, .qk_dim = 2, .v_dim = 2, .in = 3, .out = 3, .window = 1};
+  problem_create(&p, &s, &g);
+  fovea_nn_longformer *longformer = make_on(&p.options, "scalar");
+  for (int i = 0; isas[i] != NULL; i++) {
+    fovea_error error = {.text = ""};
+    const int same = strcmp(set_of(isas[i]), "scalar") == 0;
+    const fovea_status expected = same ? FOVEA_OK : FOVEA_ERROR_UNUSED;
+    assert_int_equal(fovea_nn_longformer_run(longformer, &p.layer, &p.rows, on_isa(isas[i]), &error), expected);
+    if (!same && !strstr(error.text, "the longformer was made for \"scalar\"")) fail_msg("%s", error.text);
+  }
+  assert_run(&p, longformer, NULL);
+  fovea_nn_longformer_destroy(longformer);
+  problem_destroy(&p);
+}
+
 static void test_not_created(void **state) {
   (void)state;
   fovea_nn_longformer *longformer;
-  assert_int_equal(fovea_nn_longformer_create(NULL, &longformer, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_longformer_create(NULL, NULL, &longformer, NULL), FOVEA_ERROR_NULL);
   NOT_CREATED(o.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "options");
   NOT_CREATED(o.batch = 0, FOVEA_ERROR_SIZE, "batch is 0");
   NOT_CREATED(o.heads = 0, FOVEA_ERROR_SIZE, "heads is 0");
@@ -371,11 +399,11 @@ static void test_not_created(void **state) {
   NOT_CREATED(o.qk_dim = 0, FOVEA_ERROR_SIZE, "qk_dim is 0");
   NOT_CREATED(o.v_dim = 0, FOVEA_ERROR_SIZE, "v_dim is 0");
   NOT_CREATED(o.scale = NAN, FOVEA_ERROR_SCALE, "scale");
-  NOT_CREATED(o.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  NOT_CREATED(e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
   NOT_CREATED(states[7] = 2, FOVEA_ERROR_PATTERN, "states[7] is 2");
   for (int allowed = 0; allowed < 6; allowed++) {
     int left = allowed;
-    NOT_CREATED(o.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "memory");
+    NOT_CREATED(e.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "memory");
   }
   fovea_nn_longformer_destroy(NULL);
 }
@@ -404,7 +432,9 @@ static float x[96], y[96], weights[6][64];
     assert_int_equal(fovea_nn_longformer_run(longformer, &layer, &rows, NULL, &error), status);                    \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
     for (size_t i = 0; i < sizeof y; i++) assert_int_equal(((const unsigned char *)y)[i], 0x3a);                   \
-    assert_int_equal(fovea_nn_longformer_scratch_size(longformer, &layer, &rows, 1), 0);                           \
+    assert_int_equal(measured(fovea_nn_longformer_scratch_size(longformer, &layer, &rows, with_threads(1),         \
+                                                               measured_size(), NULL)),                            \
+                     0);                                                                                           \
     fovea_nn_longformer_destroy(longformer);                                                                       \
   } while (0)
 
@@ -428,9 +458,9 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bits),    cmocka_unit_test(test_long),    cmocka_unit_test(test_tasks),
-      cmocka_unit_test(test_alone),   cmocka_unit_test(test_oracles), cmocka_unit_test(test_not_created),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_bits),        cmocka_unit_test(test_long),    cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_alone),       cmocka_unit_test(test_oracles), cmocka_unit_test(test_other_set),
+      cmocka_unit_test(test_not_created), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "conformance/case.h"
 #include "contract_performer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/tensor.h"
 #include "support/trial.h"
@@ -132,10 +133,9 @@ static void assert_rows(const struct scene *scene) {
       const float *row = tensor_row(o, i / (o->heads * o->rows), i / o->rows % o->heads, i % o->rows);
       const float expected = rounded_number(o->type, scene->expected[i * o->dim + d]);
       if (bits_of(row[d]) != bits_of(expected))
-        fail_msg("%s: row %d, column %d of %dx%dx%dx%d, d %d, m %d: %a, expected %a",
-                 scene->performer.isa ? scene->performer.isa : "", (int)i, (int)d, (int)o->batch, (int)o->heads,
-                 (int)o->rows, (int)o->dim, (int)scene->performer.dim, (int)scene->performer.features,
-                 (double)row[d], (double)expected);
+        fail_msg("row %d, column %d of %dx%dx%dx%d, d %d, m %d: %a, expected %a", (int)i, (int)d, (int)o->batch,
+                 (int)o->heads, (int)o->rows, (int)o->dim, (int)scene->performer.dim,
+                 (int)scene->performer.features, (double)row[d], (double)expected);
     }
 }
 
@@ -159,8 +159,7 @@ static void assert_run(struct scene *scene, int with_lens, const fovea_execution
 static void check_shape(const struct shape *s, uint64_t seed) {
   struct scene scene = scene_create(s, seed);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    scene.performer.isa = *isa;
-    assert_run(&scene, s->with_lens, NULL);
+    assert_run(&scene, s->with_lens, on_isa(*isa));
   }
   scene_destroy(&scene);
 }
@@ -281,8 +280,8 @@ static void test_threads(void **state) {
       for (execution.threads = 1; execution.threads <= 9; execution.threads += 4) {
         assert_run(&scene, 0, &execution);
         scene.tensors.state = scene.state;
-        execution.scratch_size =
-            fovea_nn_performer_scratch_size(&scene.performer, &scene.tensors, execution.threads);
+        execution.scratch_size = measured(fovea_nn_performer_scratch_size(
+            &scene.performer, &scene.tensors, with_threads(execution.threads), measured_size(), NULL));
         scene.tensors.state = NULL;
         assert_true(execution.scratch_size > 0);
         struct guarded memory = guarded_create(execution.scratch_size, GUARD_AT_END);
@@ -335,7 +334,6 @@ static void test_steps(void **state) {
       fovea_nn_performer_tensors t = scene.tensors;
       rows = 1 + generator_below(&generator, most);
       if (rows > ROWS - row) rows = ROWS - row;
-      scene.performer.isa = usable_isas()[generator_below(&generator, sets)];
       t.q_len = t.kv_len = rows;
       t.q = (const float *)t.q + row * t.q_strides.row;
       t.k = (const float *)t.k + row * t.k_strides.row;
@@ -343,9 +341,13 @@ static void test_steps(void **state) {
       t.o = (float *)t.o + row * t.o_strides.row;
       memcpy(fork, memory, (size_t)numbers * 4);
       t.state = fork; /* goes another way, and does not come back */
-      assert_int_equal(fovea_nn_performer_run(&scene.performer, &t, NULL, NULL), FOVEA_OK);
+      assert_int_equal(fovea_nn_performer_run(&scene.performer, &t,
+                                              on_isa(usable_isas()[generator_below(&generator, sets)]), NULL),
+                       FOVEA_OK);
       t.state = memory;
-      assert_int_equal(fovea_nn_performer_run(&scene.performer, &t, NULL, NULL), FOVEA_OK);
+      assert_int_equal(fovea_nn_performer_run(&scene.performer, &t,
+                                              on_isa(usable_isas()[generator_below(&generator, sets)]), NULL),
+                       FOVEA_OK);
     }
     assert_rows(&scene);
   }
@@ -366,8 +368,7 @@ static void test_special_rows(void **state) {
   p.eps = 0;
   fovea_nn_performer_tensors_init(&t, &p, 1, 1, 1, 4, 2, 2, q, k, v, o);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    p.isa = *isa;
-    assert_int_equal(fovea_nn_performer_run(&p, &t, NULL, NULL), FOVEA_OK);
+    assert_int_equal(fovea_nn_performer_run(&p, &t, on_isa(*isa), NULL), FOVEA_OK);
     assert_true(o[0][0] > 1 && o[0][0] < 2 && o[0][1] > -3 && o[0][1] < 5);
     assert_int_equal(bits_of(o[1][0]), 0); /* all features are 0 */
     assert_int_equal(bits_of(o[1][1]), 0);

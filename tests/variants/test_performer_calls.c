@@ -2,6 +2,7 @@
  * other floating-point environments. */
 #include "support/check.h"
 #include "support/everywhere.h"
+#include "support/execution.h"
 #include "support/guarded.h"
 
 #include <fovea/performer.h>
@@ -43,6 +44,7 @@ struct call {
   fovea_nn_performer_tensors t;
   fovea_nn_performer_rows r;
   fovea_nn_random_features f;
+  fovea_execution e;
 };
 
 static struct call good_call(void) {
@@ -51,6 +53,7 @@ static struct call good_call(void) {
   fovea_nn_performer_tensors_init(&c.t, &c.p, BATCH, HEADS, HEADS, LENGTH, LENGTH, V_DIM, q, k, v, outputs);
   fovea_nn_performer_rows_init(&c.r, &c.p, BATCH, HEADS, LENGTH, q, outputs);
   fovea_nn_random_features_init(&c.f, FEATURES, DIM);
+  fovea_execution_init(&c.e);
   return c;
 }
 
@@ -63,17 +66,22 @@ static void assert_refused(const struct call *c, int which, fovea_status expecte
   for (int with_text = 0; with_text < 2; with_text++) {
     fovea_error *to = with_text ? &error : NULL;
     fovea_status status = FOVEA_OK;
-    if (which == RUN) status = fovea_nn_performer_run(&c->p, &c->t, NULL, to);
-    if (which == ROWS) status = fovea_nn_performer_features(&c->p, &c->r, NULL, to);
-    if (which == DRAW) status = fovea_nn_random_features_draw(&c->f, outputs, NULL, to);
+    if (which == RUN) status = fovea_nn_performer_run(&c->p, &c->t, &c->e, to);
+    if (which == ROWS) status = fovea_nn_performer_features(&c->p, &c->r, &c->e, to);
+    if (which == DRAW) status = fovea_nn_random_features_draw(&c->f, outputs, &c->e, to);
     if (status != expected) fail_msg("%s: status %d: %s", words, (int)status, error.text);
   }
   if (!strstr(error.text, words)) fail_msg("\"%s\" is not in \"%s\"", words, error.text);
   for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((unsigned char *)outputs)[i], 0x5a);
   if (expected == FOVEA_ERROR_MEMORY) return;
-  if (which == RUN) assert_int_equal(fovea_nn_performer_scratch_size(&c->p, &c->t, 1), 0);
-  if (which == ROWS) assert_int_equal(fovea_nn_performer_features_scratch_size(&c->p, &c->r, 1), 0);
-  if (which == DRAW) assert_int_equal(fovea_nn_random_features_scratch_size(&c->f, 1), 0);
+  size_t size = 1;
+  fovea_status status = FOVEA_OK;
+  if (which == RUN) status = fovea_nn_performer_scratch_size(&c->p, &c->t, &c->e, &size, &error);
+  if (which == ROWS) status = fovea_nn_performer_features_scratch_size(&c->p, &c->r, &c->e, &size, &error);
+  if (which == DRAW) status = fovea_nn_random_features_scratch_size(&c->f, &c->e, &size, &error);
+  if (which != DRAW || status != FOVEA_OK) assert_int_equal(status, expected); /* that has no outputs */
+  if (status != FOVEA_OK && !strstr(error.text, words)) fail_msg("\"%s\" is not in \"%s\"", words, error.text);
+  if (status != FOVEA_OK) assert_int_equal(size, 0);
 }
 
 #define REFUSED(which, change, status, words)                                                                      \
@@ -103,9 +111,9 @@ static void test_refused_performers(void **state) {
     REFUSED(which, c.p.scale = 1e-300, FOVEA_ERROR_SCALE, "it must be finite and above 0");
     REFUSED(which, c.p.projection = NULL, FOVEA_ERROR_NULL, "projection is NULL");
     REFUSED(which, c.p.projection = outputs + 9, FOVEA_ERROR_OVERLAP, "shares memory with projection");
-    REFUSED(which, c.p.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
-    REFUSED(which, c.p.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
-    REFUSED(which, (c.p.allocator.allocate = no_memory, c.p.allocator.release = release_nothing),
+    REFUSED(which, c.e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+    REFUSED(which, c.e.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
+    REFUSED(which, (c.e.allocator.allocate = no_memory, c.e.allocator.release = release_nothing),
             FOVEA_ERROR_MEMORY, "no memory");
   }
 }
@@ -140,8 +148,8 @@ static void test_refused_tensors(void **state) {
   REFUSED(DRAW, c.f.orthogonal = 2, FOVEA_ERROR_TYPE, "orthogonal is 2");
   REFUSED(DRAW, c.f.norms = (fovea_nn_feature_norms)2, FOVEA_ERROR_TYPE, "norms is 2");
   REFUSED(DRAW, c.f.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "struct_size of random is 8");
-  REFUSED(DRAW, c.f.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
-  REFUSED(DRAW, (c.f.allocator.allocate = no_memory, c.f.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
+  REFUSED(DRAW, c.e.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
+  REFUSED(DRAW, (c.e.allocator.allocate = no_memory, c.e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
           "no memory");
   assert_int_equal(fovea_nn_performer_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_nn_performer_state_numbers(0, 1), 0);
@@ -175,7 +183,7 @@ static void act(void) {
   fovea_execution_init(&execution);
   execution.threads = EVERYWHERE_THREADS;
   execution.parallel_for = everywhere_loop;
-  c.p.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   for (int kind = 0; kind < 3; kind++) {
     c.p.causal = kind == 1;
     c.p.stabiliser = kind == 2 ? FOVEA_NN_STABILISER_MAX : FOVEA_NN_STABILISER_NONE;

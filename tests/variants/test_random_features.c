@@ -5,6 +5,7 @@
 #include "nn/contract_rows.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -90,7 +91,8 @@ static void test_prefixes(void **state) {
       execution.threads = 3;
       execution.parallel_for = threads_for;
       execution.parallel_context = &executor;
-      execution.scratch_size = fovea_nn_random_features_scratch_size(&r, 3);
+      execution.scratch_size =
+          measured(fovea_nn_random_features_scratch_size(&r, with_threads(3), measured_size(), NULL));
       struct guarded memory = guarded_create(execution.scratch_size, GUARD_AT_END);
       if (execution.scratch_size > 0) execution.scratch = memory.data;
       memset(again, 0, MOST * DIM * 4);
@@ -184,9 +186,8 @@ static void check_features(struct generator *generator, int number) {
   contract_performer_features(&p, x.numbers, seen, r.keys, expected);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     fovea_error error;
-    p.isa = *isa;
     matrix_spoil(&y);
-    if (fovea_nn_performer_features(&p, &r, NULL, &error)) fail_msg("%s", error.text);
+    if (fovea_nn_performer_features(&p, &r, on_isa(*isa), &error)) fail_msg("%s", error.text);
     assert_matrix(&y, expected);
   }
   matrix_destroy(&x);

@@ -4,6 +4,7 @@
 #include "contract_reformer.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/memory.h"
 #include "support/trial.h"
@@ -176,7 +177,7 @@ static void check(const struct shape *s, struct generator *g) {
   alone.threads = 1;
   problem_create(&p, s, g);
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    p.lsh.isa = *isa;
+    alone.isa = *isa;
     assert_run(&p, &alone);
   }
   problem_destroy(&p);
@@ -263,8 +264,7 @@ static void test_ties(void **state) {
   fovea_nn_lsh_tensors_init(&t, &lsh, 1, 1, ROWS, 1, x, v, y, rotations);
   t.bucket_numbers = buckets;
   for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
-    lsh.isa = *isa;
-    assert_int_equal(fovea_nn_lsh_run(&lsh, &t, NULL, NULL), FOVEA_OK);
+    assert_int_equal(fovea_nn_lsh_run(&lsh, &t, on_isa(*isa), NULL), FOVEA_OK);
     assert_memory_equal(buckets, expected, sizeof expected); /* Inf * 0 is NaN */
   }
 }
@@ -297,7 +297,8 @@ static void test_tasks(void **state) {
   /* In the caller's scratch, of exactly that size. */
   fovea_execution_init(&execution);
   execution.threads = 2;
-  execution.scratch_size = fovea_nn_lsh_scratch_size(&p.lsh, &p.tensors, 2);
+  execution.scratch_size =
+      measured(fovea_nn_lsh_scratch_size(&p.lsh, &p.tensors, with_threads(2), measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
   execution.scratch = scratch.data;
   assert_run(&p, &execution);
@@ -428,8 +429,9 @@ static float numbers[256], results[128];
     fovea_nn_lsh_tensors_init(&t, &l, 2, 1, 8, 4, numbers, numbers, results, numbers);                             \
     t.lengths = lengths;                                                                                           \
     memset(results, 0x3a, sizeof results);                                                                         \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_lsh_run(&l, &t, NULL, &error), status);                                              \
+    assert_int_equal(fovea_nn_lsh_run(&l, &t, &e, &error), status);                                                \
     if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
     for (size_t i = 0; i < sizeof results; i++) assert_int_equal(((const unsigned char *)results)[i], 0x3a);       \
   } while (0)
@@ -451,7 +453,7 @@ static void test_refused(void **state) {
   REFUSED(l.scale = INFINITY, FOVEA_ERROR_SCALE, "scale");
   REFUSED(l.eps = 0, FOVEA_ERROR_SCALE, "eps is 0");
   REFUSED(l.eps = NAN, FOVEA_ERROR_SCALE, "eps");
-  REFUSED(l.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  REFUSED(e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
   REFUSED(t.batch = 0, FOVEA_ERROR_SIZE, "batch is 0");
   REFUSED(t.length = -1, FOVEA_ERROR_SIZE, "length is -1");
   REFUSED(t.dim = 0, FOVEA_ERROR_SIZE, "dim is 0");
@@ -469,9 +471,9 @@ static void test_refused(void **state) {
   REFUSED(t.bucket_numbers = (int32_t *)(void *)results, FOVEA_ERROR_OVERLAP, "bucket_numbers");
   for (int allowed = 0; allowed < 2; allowed++) {
     int left = allowed;
-    REFUSED(l.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "memory");
+    REFUSED(e.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "memory");
   }
-  assert_int_equal(fovea_nn_lsh_scratch_size(NULL, NULL, 1), 0);
+  assert_int_equal(measured(fovea_nn_lsh_scratch_size(NULL, NULL, with_threads(1), measured_size(), NULL)), 0);
   assert_int_equal(fovea_nn_lsh_columns(NULL), 0);
 }
 

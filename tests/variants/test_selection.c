@@ -3,6 +3,7 @@
 #include "nn/contract_nn.h"
 #include "places.h"
 #include "support/check.h"
+#include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
 
@@ -134,10 +135,12 @@ static void run(struct trial_of_lists *t, const char *isa, const fovea_execution
   fovea_error error = {0};
   int64_t offsets[3];
   memset(t->keys, 0x55, (size_t)(t->shape.batch * t->shape.q_len * t->shape.top_k) * sizeof *t->keys);
-  t->selection.isa = isa;
+  fovea_execution on_set = *on_isa(isa);
+  if (execution) on_set = *execution;
+  on_set.isa = isa;
   t->selection.kv_lens = t->shape.with_lens ? t->lens : NULL;
   t->selection.offsets = t->shape.with_offsets ? t->offsets : said_offsets(t, offsets);
-  if (fovea_nn_select(&t->selection, execution, &error)) fail_msg("%s", error.text);
+  if (fovea_nn_select(&t->selection, &on_set, &error)) fail_msg("%s", error.text);
 }
 
 static void assert_lists(const struct trial_of_lists *t, const int64_t *expected) {
@@ -262,7 +265,9 @@ static void test_threads(void **state) {
   }
   execution.parallel_for = NULL;
   execution.parallel_context = NULL;
-  struct guarded scratch = guarded_create(fovea_nn_selection_scratch_size(&t.selection, 3), GUARD_AT_END);
+  struct guarded scratch = guarded_create(
+      measured(fovea_nn_selection_scratch_size(&t.selection, with_threads(3), measured_size(), NULL)),
+      GUARD_AT_END);
   execution.scratch = scratch.data;
   execution.scratch_size = scratch.size;
   run(&t, NULL, &execution);
@@ -301,7 +306,9 @@ static void test_parts(void **state) {
     }
     execution.parallel_for = NULL;
     execution.parallel_context = NULL;
-    struct guarded scratch = guarded_create(fovea_nn_selection_scratch_size(&t.selection, 4), GUARD_AT_END);
+    struct guarded scratch = guarded_create(
+        measured(fovea_nn_selection_scratch_size(&t.selection, with_threads(4), measured_size(), NULL)),
+        GUARD_AT_END);
     execution.scratch = scratch.data;
     execution.scratch_size = scratch.size;
     run(&t, NULL, &execution);
@@ -359,8 +366,9 @@ static void test_attention(void **state) {
   do {                                                                                                             \
     fovea_nn_selection bad = t.selection;                                                                          \
     fovea_error error = {0};                                                                                       \
+    fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_select(&bad, NULL, &error), status);                                                 \
+    assert_int_equal(fovea_nn_select(&bad, &e, &error), status);                                                   \
     if (!strstr(error.text, text_part)) fail_msg("\"%s\" lacks \"%s\"", error.text, text_part);                    \
     assert_int_equal(t.keys[0], 77);                                                                               \
   } while (0)
@@ -398,7 +406,7 @@ static void test_refusals(void **state) {
   REFUSES(bad.offsets = odd, FOVEA_ERROR_ALIGNMENT, "offsets is 1 bytes off an address that is a multiple of 8");
   REFUSES(bad.k_strides.head = 8, FOVEA_ERROR_UNUSED, "head stride of k");
   REFUSES(bad.k = t.keys, FOVEA_ERROR_OVERLAP, "keys shares memory with k");
-  REFUSES(bad.isa = "none", FOVEA_ERROR_ISA_UNKNOWN, "none");
+  REFUSES(e.isa = "none", FOVEA_ERROR_ISA_UNKNOWN, "none");
   assert_int_equal(fovea_nn_select(NULL, NULL, NULL), FOVEA_ERROR_NULL);
   destroy(&t);
 }

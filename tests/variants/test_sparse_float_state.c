@@ -20,11 +20,10 @@ static void act_longformer(void) {
   fovea_nn_longformer_rows rows;
   fovea_nn_longformer *longformer;
   fovea_nn_linear_init(&linear, WIDTH, WIDTH, weights);
-  linear.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   fovea_nn_longformer_options_init(&options, BATCH, HEADS, length, DIM, 100);
   options.states = states;
-  options.isa = everywhere_isa;
-  everywhere_keep(fovea_nn_longformer_create(&options, &longformer, NULL));
+  everywhere_keep(fovea_nn_longformer_create(&options, &execution, &longformer, NULL));
   fovea_nn_longformer_layer_init(&layer, &linear, &linear, &linear);
   for (int with_output = 0; with_output < 2; with_output++) {
     fovea_nn_longformer_rows_init(&rows, x, everywhere_room(sizeof x));
@@ -38,7 +37,7 @@ static void act_lsh(void) {
   fovea_nn_lsh lsh;
   fovea_nn_lsh_tensors t;
   fovea_nn_lsh_init(&lsh, ROUNDS, 32, BUCKETS, DIM);
-  lsh.isa = everywhere_isa;
+  execution.isa = everywhere_isa;
   for (int causal = 0; causal < 2; causal++) {
     lsh.causal = lsh.once = causal;
     fovea_nn_lsh_tensors_init(&t, &lsh, BATCH, HEADS, length, DIM, x, v, everywhere_room(sizeof x), rotations);

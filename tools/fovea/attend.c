@@ -246,8 +246,12 @@ static bool prepare_top_keys(attend_job *job, failure *why) {
 
 /* Everything that can fail comes before the computation: arguments, memory, and the output files. */
 static bool prepare(attend_job *job, failure *why) {
+  fovea_execution execution;
   fovea_error error;
-  if (fovea_plan_create(&job->problem, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+  fovea_execution_init(&execution);
+  execution.isa = job->options.isa;
+  if (fovea_plan_create(&job->problem, &execution, &job->plan, &error) != FOVEA_OK)
+    return fail(why, "%s", error.text);
 
   const int64_t o_axes[AXES] = {job->q.axes[BATCH], job->q.axes[HEADS], job->q.axes[ROWS], job->v.axes[DIM]};
   job->o = allocate_output(o_axes, AXES, job->problem.o_type, why);

@@ -33,11 +33,10 @@ static bool read_modes(const char *text, fovea_problem *problem) {
 }
 
 /* A permission: without AMX the same bits come, later. */
-static bool allow_amx(const fovea_problem *problem, failure *why) {
+static bool allow_amx(const fovea_problem *problem, const char *isa, failure *why) {
   if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT)
     return fail(why, "--allow-amx needs --arithmetic bf16 or int8: exact arithmetic does not use AMX");
-  if (problem->isa)
-    return fail(why, "--allow-amx and --isa exclude each other: a set that is named runs without AMX");
+  if (isa) return fail(why, "--allow-amx and --isa exclude each other: a set that is named runs without AMX");
   (void)fovea_allow_amx(NULL);
   return true;
 }
@@ -48,5 +47,5 @@ bool set_modes(fovea_problem *problem, const attend_options *options, failure *w
                 "--arithmetic takes exact, bf16 or int8, or one for scores and one for values as in int8,bf16, "
                 "not '%s'",
                 options->arithmetic);
-  return !options->allow_amx || allow_amx(problem, why);
+  return !options->allow_amx || allow_amx(problem, options->isa, why);
 }

@@ -49,7 +49,6 @@ bool problem_set(fovea_problem *problem, const attend_options *options, problem_
   if (options->leaky_relu.given) problem->score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
   problem->leaky_slope = options->leaky_relu.value;
   if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
-  problem->isa = options->isa;
   return set_rules(problem, options, why) && set_normaliser(problem, options, why) &&
          set_modes(problem, options, why) && set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&

@@ -104,22 +104,30 @@ static int64_t number_or(const number_list *list, int64_t otherwise) {
   return list->count > 0 ? list->numbers[0] : otherwise;
 }
 
+static fovea_execution execution_of(const explain_options *options) {
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = options->rules.isa;
+  return execution;
+}
+
 static bool describe(explain_job *job, failure *why) {
   const explain_options *options = &job->options;
   const int64_t heads = number_or(&options->heads, 1), rows = options->rows.numbers[0];
   const int64_t dim = number_or(&options->dim, 64);
   fovea_problem *problem = &job->problem;
+  const fovea_execution execution = execution_of(options);
   fovea_error error;
   fovea_problem_init(problem, number_or(&options->batch, 1), heads, number_or(&options->kv_heads, heads), rows,
                      number_or(&options->keys, rows), dim, number_or(&options->v_dim, dim));
   /* Sizes are checked before files are compared with them. */
-  if (fovea_plan_create(problem, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+  if (fovea_plan_create(problem, NULL, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
   fovea_plan_destroy(job->plan);
   job->plan = NULL;
   problem->q_type = problem->k_type = problem->v_type = options->type.type; /* FOVEA_F32 if none is given */
   problem->o_type = options->rules.out_type.type;
   return problem_set(problem, &options->rules, &job->inputs, why) &&
-         (fovea_plan_create(problem, &job->plan, &error) == FOVEA_OK || fail(why, "%s", error.text));
+         (fovea_plan_create(problem, &execution, &job->plan, &error) == FOVEA_OK || fail(why, "%s", error.text));
 }
 
 static bool has_modes(const fovea_problem *problem) {
@@ -130,9 +138,11 @@ static bool has_modes(const fovea_problem *problem) {
 static bool measure(const explain_job *job, int threads, measured_rates *rates, measured_rates *exact,
                     failure *why) {
   fovea_problem like = job->problem;
-  if (!measure_rates(&like, threads, rates, why)) return false;
+  fovea_execution execution = execution_of(&job->options);
+  execution.threads = threads;
+  if (!measure_rates(&like, &execution, rates, why)) return false;
   like.scores = like.values = FOVEA_MODE_EXACT;
-  return !has_modes(&job->problem) || measure_rates(&like, threads, exact, why);
+  return !has_modes(&job->problem) || measure_rates(&like, &execution, exact, why);
 }
 
 static bool explain(const explain_job *job, failure *why) {

@@ -27,7 +27,7 @@ static bool explain_mode(fovea_mode mode, fovea_explanation *explanation, bool *
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   problem.scores = problem.values = mode;
   fovea_explanation_init(explanation);
-  const fovea_status status = fovea_plan_create(&problem, &plan, &error);
+  const fovea_status status = fovea_plan_create(&problem, NULL, &plan, &error);
   *left_out = status == FOVEA_ERROR_LEFT_OUT;
   if (*left_out) return true;
   if (status != FOVEA_OK) return fail(why, "%s", error.text);
@@ -111,7 +111,10 @@ static bool measure_mode(fovea_mode mode, int64_t dim, int threads, measured_rat
   fovea_problem like;
   fovea_problem_init(&like, 1, 1, 1, 1, 1, dim, dim);
   like.scores = like.values = mode;
-  return measure_rates(&like, threads, rates, why);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = threads;
+  return measure_rates(&like, &execution, rates, why);
 }
 
 /* Comes after print_modes(), which has allowed AMX. */

@@ -25,7 +25,8 @@ static void *numbers_of(int64_t rows, int64_t dim, fovea_type type) {
   return numbers;
 }
 
-static bool make(measured_run *run, const fovea_problem *like, int64_t rows, int64_t keys, failure *why) {
+static bool make(measured_run *run, const fovea_problem *like, const fovea_execution *execution, int64_t rows,
+                 int64_t keys, failure *why) {
   fovea_problem *p = &run->problem;
   fovea_error error;
   fovea_problem_init(p, 1, HEADS, HEADS, rows, keys, like->qk_dim, like->v_dim);
@@ -35,27 +36,23 @@ static bool make(measured_run *run, const fovea_problem *like, int64_t rows, int
   p->o_type = like->o_type;
   p->scores = like->scores;
   p->values = like->values;
-  p->isa = like->isa;
   run->q = numbers_of(rows, p->qk_dim, p->q_type);
   run->k = numbers_of(keys, p->qk_dim, p->k_type);
   run->v = numbers_of(keys, p->v_dim, p->v_type);
   run->o = numbers_of(rows, p->v_dim, p->o_type);
   if (!run->q || !run->k || !run->v || !run->o) return fail(why, "--measure: out of memory");
-  return fovea_plan_create(p, &run->plan, &error) == FOVEA_OK || fail(why, "--measure: %s", error.text);
+  return fovea_plan_create(p, execution, &run->plan, &error) == FOVEA_OK || fail(why, "--measure: %s", error.text);
 }
 
 /* The time of the fastest of some runs. */
-static bool time_runs(const measured_run *run, int threads, double *seconds, failure *why) {
+static bool time_runs(const measured_run *run, const fovea_execution *execution, double *seconds, failure *why) {
   fovea_tensors tensors;
-  fovea_execution execution;
   fovea_error error;
   fovea_tensors_init(&tensors, run->q, run->k, run->v, run->o, NULL);
-  fovea_execution_init(&execution);
-  execution.threads = threads;
   *seconds = 1e9;
   const double start = system_seconds();
   for (double now = start, end; now - start < least_seconds; now = end) {
-    if (fovea_plan_run(run->plan, &tensors, &execution, &error) != FOVEA_OK)
+    if (fovea_plan_run(run->plan, &tensors, execution, &error) != FOVEA_OK)
       return fail(why, "--measure: %s", error.text);
     end = system_seconds();
     if (end - now < *seconds) *seconds = end - now;
@@ -64,10 +61,10 @@ static bool time_runs(const measured_run *run, int threads, double *seconds, fai
   return true;
 }
 
-static bool measure(const fovea_problem *like, int threads, int64_t rows, int64_t keys, double *seconds,
-                    failure *why) {
+static bool measure(const fovea_problem *like, const fovea_execution *execution, int64_t rows, int64_t keys,
+                    double *seconds, failure *why) {
   measured_run run = {.plan = NULL};
-  const bool done = make(&run, like, rows, keys, why) && time_runs(&run, threads, seconds, why);
+  const bool done = make(&run, like, execution, rows, keys, why) && time_runs(&run, execution, seconds, why);
   fovea_plan_destroy(run.plan);
   free(run.q);
   free(run.k);
@@ -76,7 +73,8 @@ static bool measure(const fovea_problem *like, int threads, int64_t rows, int64_
   return done;
 }
 
-bool measure_rates(const fovea_problem *like, int threads, measured_rates *rates, failure *why) {
+bool measure_rates(const fovea_problem *like, const fovea_execution *execution, measured_rates *rates,
+                   failure *why) {
   enum { MOST_DIM = 4096 };
   if (like->qk_dim > MOST_DIM || like->v_dim > MOST_DIM)
     return fail(why, "--measure: dims of more than %d are not measured", MOST_DIM);
@@ -85,9 +83,9 @@ bool measure_rates(const fovea_problem *like, int threads, measured_rates *rates
       like->qk_dim * (int64_t)type_size(like->k_type) + like->v_dim * (int64_t)type_size(like->v_type);
   const int64_t keys = DECODED_BYTES / (HEADS * key_bytes);
   double seconds;
-  if (!measure(like, threads, ROWS, ROWS, &seconds, why)) return false;
+  if (!measure(like, execution, ROWS, ROWS, &seconds, why)) return false;
   rates->flops_per_second = 2 * dims * HEADS * ROWS * ROWS / seconds;
-  if (!measure(like, threads, 1, keys, &seconds, why)) return false;
+  if (!measure(like, execution, 1, keys, &seconds, why)) return false;
   rates->bytes_per_second = (double)HEADS * (double)keys * (double)key_bytes / seconds;
   return true;
 }

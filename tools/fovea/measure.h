@@ -10,7 +10,8 @@ typedef struct measured_rates {
   double bytes_per_second; /* of one row in each of 8 heads over 128 MB of keys and values */
 } measured_rates;
 
-/* Runs problems of the dims, types, modes and instruction set of `like`, for about a second. */
-bool measure_rates(const fovea_problem *like, int threads, measured_rates *rates, failure *why);
+/* Runs problems of the dims, types and modes of `like`, with this execution, for about a second. */
+bool measure_rates(const fovea_problem *like, const fovea_execution *execution, measured_rates *rates,
+                   failure *why);
 
 #endif

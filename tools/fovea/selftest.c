@@ -36,6 +36,14 @@ static outcome out_of_memory(failure *why) {
   return FAILED;
 }
 
+/* Everything by default but the set. */
+static fovea_execution on_set(const char *isa) {
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = isa;
+  return execution;
+}
+
 static outcome run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
   if (!selftest_prepare(description, &data)) return out_of_memory(why);
@@ -43,10 +51,10 @@ static outcome run_problem(const selftest_problem *description, const char *isa,
   fovea_error error;
   fovea_pattern *pattern;
   selftest_set_tensors(&data, &tensors);
-  data.problem.isa = isa;
+  const fovea_execution execution = on_set(isa);
   fovea_status status = selftest_make_pattern(&data, &pattern, &error);
   data.problem.pattern = pattern;
-  if (status == FOVEA_OK) status = fovea_attend(&data.problem, &tensors, NULL, &error);
+  if (status == FOVEA_OK) status = fovea_attend(&data.problem, &tensors, &execution, &error);
   *digest = selftest_digest(&data);
   selftest_release(&data);
   fovea_pattern_destroy(pattern);
@@ -57,8 +65,8 @@ static outcome run_rotary(const selftest_rotary *description, const char *isa, u
   selftest_rotary_run run;
   fovea_error error;
   if (!selftest_prepare_rotary(description, &run)) return out_of_memory(why);
-  run.rotary.isa = isa;
-  const fovea_status status = fovea_rotary_apply(&run.rotary, &run.rotation, NULL, &error);
+  const fovea_execution execution = on_set(isa);
+  const fovea_status status = fovea_rotary_apply(&run.rotary, &run.rotation, &execution, &error);
   *digest = selftest_rotary_digest(&run);
   selftest_release_rotary(&run);
   return outcome_of(status, isa, description->name, &error, why);
@@ -68,8 +76,8 @@ static outcome run_layer(const selftest_layer *description, const char *isa, uin
   selftest_layer_run run;
   fovea_error error;
   if (!selftest_prepare_layer(description, &run)) return out_of_memory(why);
-  run.linear.isa = isa;
-  const fovea_status status = fovea_nn_linear_run(&run.linear, &run.rows, NULL, &error);
+  const fovea_execution execution = on_set(isa);
+  const fovea_status status = fovea_nn_linear_run(&run.linear, &run.rows, &execution, &error);
   *digest = selftest_layer_digest(&run);
   selftest_release_layer(&run);
   return outcome_of(status, isa, description->name, &error, why);
@@ -189,7 +197,7 @@ static bool amx_is_used(fovea_error *error) {
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   problem.scores = problem.values = FOVEA_MODE_BF16;
   fovea_explanation_init(&explanation);
-  if (fovea_plan_create(&problem, &plan, error) != FOVEA_OK) return false;
+  if (fovea_plan_create(&problem, NULL, &plan, error) != FOVEA_OK) return false;
   const bool used =
       fovea_plan_explain(plan, &explanation, error) == FOVEA_OK && strcmp(explanation.products, "AMX") == 0;
   if (!used) snprintf(error->text, sizeof error->text, "%s is the chosen set", explanation.isa);

@@ -267,64 +267,50 @@ void selftest_release_part(selftest_part_run *run) {
   free(run->memory);
 }
 
-static void choose_isa(selftest_layer_of_attention *a, const char *isa) {
-  a->problem.isa = a->query.isa = a->key.isa = a->value.isa = a->output.isa = isa;
-}
-
-static fovea_status run_model(selftest_part_run *run, const char *isa, fovea_error *error) {
+static fovea_status run_model(selftest_part_run *run, const fovea_execution *execution, fovea_error *error) {
   selftest_layer_of_attention *self = &run->of.model.self, *cross = &run->of.model.cross;
-  choose_isa(self, isa);
-  choose_isa(cross, isa);
-  run->of.model.rotary.isa = isa;
   if (run->part->kind == SELFTEST_MULTI_HEAD)
-    return fovea_nn_attention_run(&self->attention, &self->problem, &self->tensors, NULL, error);
-  run->of.model.up.isa = run->of.model.down.isa = run->of.model.gate.isa = isa;
-  for (int i = 0; i < 3; i++) run->of.model.norms[i].isa = isa;
+    return fovea_nn_attention_run(&self->attention, &self->problem, &self->tensors, execution, error);
   const fovea_nn_attending over_x = {&self->problem, &self->tensors};
   const fovea_nn_attending over_memory = {&cross->problem, &cross->tensors};
   return fovea_nn_block_run(&run->of.model.block, &over_x, run->part->cross ? &over_memory : NULL, run->of.model.x,
-                            run->of.model.y, NULL, error);
+                            run->of.model.y, execution, error);
 }
 
-static fovea_status run_recurrent(selftest_part_run *run, const char *isa, fovea_error *error) {
+static fovea_status run_recurrent(selftest_part_run *run, const fovea_execution *execution, fovea_error *error) {
   if (run->part->kind == SELFTEST_ADDITIVE) {
-    run->of.additive.additive.isa = run->of.additive.query.isa = run->of.additive.key.isa = isa;
-    return fovea_nn_additive_run(&run->of.additive.additive, &run->of.additive.tensors, NULL, error);
+    return fovea_nn_additive_run(&run->of.additive.additive, &run->of.additive.tensors, execution, error);
   }
-  run->of.cell.cell.isa = run->of.cell.input.isa = run->of.cell.hidden.isa = isa;
   return (run->part->kind == SELFTEST_GRU ? fovea_nn_gru : fovea_nn_lstm)(&run->of.cell.cell, &run->of.cell.rows,
-                                                                          NULL, error);
+                                                                          execution, error);
 }
 
 fovea_status selftest_run_part(selftest_part_run *run, const char *isa, fovea_error *error) {
   const selftest_part *p = run->part;
+  fovea_execution on_set, *const execution = &on_set;
+  fovea_execution_init(execution);
+  execution->isa = isa;
   switch (p->kind) {
   case SELFTEST_ACTIVATION:
-    run->of.map.isa = isa;
-    return fovea_nn_activate(&run->of.map, p->activation, NULL, error);
+    return fovea_nn_activate(&run->of.map, p->activation, execution, error);
   case SELFTEST_SOFTMAX:
-    run->of.map.isa = isa;
-    return fovea_nn_softmax(&run->of.map, NULL, error);
+    return fovea_nn_softmax(&run->of.map, execution, error);
   case SELFTEST_NORM:
-    run->of.norm.norm.isa = isa;
-    return fovea_nn_norm_run(&run->of.norm.norm, &run->of.norm.rows, NULL, error);
+    return fovea_nn_norm_run(&run->of.norm.norm, &run->of.norm.rows, execution, error);
   case SELFTEST_SINUSOIDS:
-    run->of.sinusoids.isa = isa;
-    return fovea_nn_sinusoids(&run->of.sinusoids, NULL, error);
+    return fovea_nn_sinusoids(&run->of.sinusoids, execution, error);
   case SELFTEST_BUCKETS:
     return fovea_nn_t5_buckets(p->first, p->rows, p->bidirectional, p->buckets, p->max_distance, run->of.buckets,
                                error);
   case SELFTEST_EMBEDDING:
-    run->of.embedding.embedding.isa = isa;
-    return fovea_nn_embed(&run->of.embedding.embedding, &run->of.embedding.rows, NULL, error);
+    return fovea_nn_embed(&run->of.embedding.embedding, &run->of.embedding.rows, execution, error);
   case SELFTEST_DROPOUT:
-    run->of.dropout.isa = isa;
-    return fovea_nn_dropout(&run->of.dropout, NULL, error);
+    return fovea_nn_dropout(&run->of.dropout, execution, error);
   case SELFTEST_MULTI_HEAD:
   case SELFTEST_BLOCK:
-    return run_model(run, isa, error);
+    return run_model(run, execution, error);
   default:
-    return run_recurrent(run, isa, error);
+    return run_recurrent(run, execution, error);
   }
 }
 
