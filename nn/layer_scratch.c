@@ -39,7 +39,7 @@ fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execut
   if (!scratch->saturated) *allocated = fovea_allocate(allocator, size);
   *memory = *allocated;
   return *memory ? FOVEA_OK
-                 : fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of scratch, aligned to %jd",
+                 : fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for %ju bytes of scratch, aligned to %jd",
                               (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
 }
 

@@ -52,7 +52,7 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
   *layer = copy;
   if (dim == 0) dim = copy->in;
   if (copy->out % gates == 0 && copy->out / gates == dim) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %jd; it must be %jd times in of hidden, which is %jd",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.out is %jd; it must be %jd times hidden.in, which is %jd",
                     name, copy->out, (int64_t)gates, dim);
 }
 
@@ -62,7 +62,7 @@ static fovea_status read_cell(const fovea_nn_cell *given, int gates, cell_call *
   if (status) return status;
   status = fovea_nn_check_allocator(&given->allocator, error);
   if (status) return status;
-  if (!given->hidden) return fovea_fail(error, FOVEA_ERROR_NULL, "hidden is NULL");
+  if (!given->hidden) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "hidden is NULL");
   status = read_layer("hidden", &call->cell.hidden, &call->hidden, gates, 0, error);
   if (status || !given->input) return status;
   return read_layer("input", &call->cell.input, &call->input, gates, call->hidden.in, error);
@@ -83,10 +83,14 @@ static fovea_status check_cell_state(const cell_call *call, fovea_error *error) 
   const int64_t dim = call->hidden.in;
   if (call->gates == GATES_LSTM) return FOVEA_OK; /* pointers are checked like all others */
   const char *name = NULL;
-  if (r->c || r->c_type != FOVEA_F32 || r->c_stride != dim) name = "c";
-  if (r->new_c || r->new_c_type != FOVEA_F32 || r->new_c_stride != dim) name = "new_c";
-  return name ? fovea_fail(error, FOVEA_ERROR_UNUSED,
-                           "%s, its type or its stride is set and would not be used: a GRU has no cell state", name)
+  if (r->c_stride != dim) name = "c_stride";
+  if (r->c_type != FOVEA_F32) name = "c_type";
+  if (r->c) name = "c";
+  if (r->new_c_stride != dim) name = "new_c_stride";
+  if (r->new_c_type != FOVEA_F32) name = "new_c_type";
+  if (r->new_c) name = "new_c";
+  return name ? fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: a GRU has no cell state",
+                           name)
               : FOVEA_OK;
 }
 
@@ -103,7 +107,7 @@ static fovea_status check_rows(const cell_call *call, fovea_error *error) {
       {"c", r->c, r->c_type, with_c, dim, r->c_stride},
       {"y", r->y, r->y_type, rows, dim, r->y_stride},
       {"new_c", r->new_c, r->new_c_type, with_c, dim, r->new_c_stride}};
-  fovea_status status = fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &size, 1, error);
   for (int i = 0; i < TENSORS && !status; i++) status = fovea_nn_check_matrix(&m[i], i >= INPUTS, error);
   for (int i = INPUTS; i < TENSORS && !status; i++) {
     const int replaced = i == Y ? H : C;

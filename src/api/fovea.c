@@ -25,7 +25,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
     size_t size = fovea_plan_scratch_size(plan, workers);
     scratch = allocated = fovea_allocate(&plan->problem.allocator, size);
     if (!scratch) {
-      return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of scratch, aligned to %jd",
+      return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for %ju bytes of scratch, aligned to %jd",
                         (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
     }
   }
@@ -37,7 +37,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
 
 fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *execution,
                             fovea_error *error) {
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
   return run_plan(plan, tensors, execution, error);
 }
 

@@ -6,7 +6,7 @@
 #include "../plan/make.h"
 
 fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fovea_error *error) {
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
   *plan = NULL;
   fovea_checked checked;
   fovea_problem problem;
@@ -17,7 +17,7 @@ fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fo
 
 fovea_status fovea_plan_create_in(const fovea_problem *given, void *memory, size_t size, fovea_plan **plan,
                                   fovea_error *error) {
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
   *plan = NULL;
   fovea_checked checked;
   fovea_problem problem;

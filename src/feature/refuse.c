@@ -146,8 +146,9 @@ fovea_status fovea_refuse_value(const fovea_problem *p, fovea_error *error) {
     const int64_t value = number_of(p, f);
     if (value >= 0 && value <= f->number) continue;
     if (f->kind == FLAG)
-      return fovea_fail(error, FOVEA_ERROR_RULE, "%s is %jd; it must be 0 or 1", name_of(f), value);
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %jd; it must be from 0 to %jd", name_of(f), value, f->number);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be 0 or 1", name_of(f), value);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be from 0 to %jd", name_of(f), value,
+                      f->number);
   }
   return FOVEA_OK;
 }
@@ -159,7 +160,7 @@ static const char *const group_switches[] = {
 };
 
 fovea_status fovea_refuse_group(const char *field, unsigned group, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
+  return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED,
                     "%s is set, but this build has no kernels for it: it was built with %s", field,
                     group_switches[__builtin_ctz(group)]);
 }

@@ -55,14 +55,14 @@ static void test_half_allocators(void **state) {
   fovea_nn_lsh_tensors_init(&sorted, &lsh, 1, 1, 4, 4, numbers, numbers, y, numbers);
   graph.allocator = selection.allocator = linear.allocator = performer.allocator = random.allocator = half;
   options.allocator = bigbird.allocator = lsh.allocator = half;
-  assert_int_equal(fovea_nn_graph_run(&graph, &edges, NULL, &errors[0]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_select(&selection, NULL, &errors[1]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_linear_attention_run(&linear, &tokens, NULL, &errors[2]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_performer_run(&performer, &rows, NULL, &errors[3]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_random_features_draw(&random, y, NULL, &errors[4]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_longformer_create(&options, &longformer, &errors[5]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_bigbird_pattern(&bigbird, &pattern, &errors[6]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_lsh_run(&lsh, &sorted, NULL, &errors[7]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_graph_run(&graph, &edges, NULL, &errors[0]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_select(&selection, NULL, &errors[1]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_linear_attention_run(&linear, &tokens, NULL, &errors[2]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_performer_run(&performer, &rows, NULL, &errors[3]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_random_features_draw(&random, y, NULL, &errors[4]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_longformer_create(&options, &longformer, &errors[5]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_bigbird_pattern(&bigbird, &pattern, &errors[6]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_lsh_run(&lsh, &sorted, NULL, &errors[7]), FOVEA_ERROR_ARGUMENT);
   for (int i = 0; i < 8; i++) {
     assert_string_equal(errors[i].text, "allocator.release is NULL; set both functions or neither");
   }
