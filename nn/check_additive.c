@@ -72,7 +72,7 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
   if (status) return status;
   *layer = copy;
   if (copy->out == dim) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %jd; dim is %jd", name, copy->out, dim);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.out is %jd; dim is %jd", name, copy->out, dim);
 }
 
 static fovea_status read_arguments(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
@@ -81,7 +81,7 @@ static fovea_status read_arguments(const fovea_nn_additive *additive, const fove
   if (!status) status = fovea_nn_read_struct("tensors", tensors, &call->tensors, sizeof call->tensors, error);
   if (status) return status;
   const fovea_bounded dim = {"dim", additive->dim, 1, FOVEA_DIM_LIMIT};
-  status = fovea_validate_bounds(NULL, &dim, 1, FOVEA_ERROR_SIZE, error);
+  status = fovea_validate_bounds(NULL, &dim, 1, error);
   if (!status) status = read_layer("query", &call->additive.query, additive->dim, &call->query, error);
   if (!status) status = read_layer("key", &call->additive.key, additive->dim, &call->key, error);
   if (!status) resolve(call);
@@ -96,18 +96,18 @@ static fovea_status check_sizes(const fovea_nn_additive_tensors *t, fovea_error 
   const fovea_bounded types[] = {
       fovea_bounded_type("query_type", t->query_type), fovea_bounded_type("key_type", t->key_type),
       fovea_bounded_type("value_type", t->value_type), fovea_bounded_type("o_type", t->o_type)};
-  const fovea_status status = fovea_validate_bounds("tensors", sizes, 4, FOVEA_ERROR_SIZE, error);
-  return status ? status : fovea_validate_bounds("tensors", types, 4, FOVEA_ERROR_TYPE, error);
+  const fovea_status status = fovea_validate_bounds("tensors", sizes, 4, error);
+  return status ? status : fovea_validate_bounds("tensors", types, 4, error);
 }
 
 static fovea_status check_unused(const fovea_nn_additive_call *call, fovea_error *error) {
   const fovea_nn_additive_tensors *t = &call->tensors;
   const fovea_strides plain = contiguous(t->q_len, t->kv_len), weights = t->weight_strides;
   if (!call->additive.query && t->query_type != FOVEA_F32) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "query_type is not FOVEA_F32, but there is no query layer");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "query_type is not FOVEA_F32, but there is no query layer");
   }
   if (!call->additive.key && t->key_type != FOVEA_F32) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "key_type is not FOVEA_F32, but there is no key layer");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "key_type is not FOVEA_F32, but there is no key layer");
   }
   if (!t->weights && (weights.batch != plain.batch || weights.row != plain.row)) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -122,7 +122,7 @@ static fovea_status check_unused(const fovea_nn_additive_call *call, fovea_error
 static fovea_status check_activation(fovea_nn_additive_call *call, fovea_error *error) {
   const fovea_nn_additive *a = &call->additive;
   const fovea_bounded activation = {"activation", (int)a->activation, 0, FOVEA_NN_ADDITIVE_LEAKY_RELU};
-  const fovea_status status = fovea_validate_bounds("additive", &activation, 1, FOVEA_ERROR_TYPE, error);
+  const fovea_status status = fovea_validate_bounds("additive", &activation, 1, error);
   if (status) return status;
   call->leaky = a->activation == FOVEA_NN_ADDITIVE_LEAKY_RELU;
   const fovea_float_state caller = fovea_float_begin();
@@ -135,7 +135,7 @@ static fovea_status check_activation(fovea_nn_additive_call *call, fovea_error *
                       a->leaky_slope);
   }
   if (holds) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "leaky_slope is %g; it must be at least 0 and below 1",
                     a->leaky_slope);
 }
 
@@ -146,22 +146,23 @@ static fovea_status check_edges(const fovea_nn_additive_tensors *t, fovea_error 
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "edge_keys is set and would not be used: edge_starts is NULL");
   }
   const fovea_bounded length = {"kv_len", t->kv_len, 0, INT32_MAX};
-  fovea_status status = fovea_validate_bounds("tensors with edges", &length, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds("tensors", &length, 1, error);
   if (status) return status;
   if ((uintptr_t)t->edge_starts % sizeof(int64_t) || (uintptr_t)t->edge_keys % sizeof(int64_t)) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "edge_starts or edge_keys is not aligned to 8 bytes");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is not aligned to 8 bytes",
+                      (uintptr_t)t->edge_starts % sizeof(int64_t) ? "edge_starts" : "edge_keys");
   }
   for (int64_t i = 0; i <= t->q_len; i++) {
     const int64_t before = i > 0 ? t->edge_starts[i - 1] : 0;
     if (t->edge_starts[i] >= before) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_starts[%jd] is %jd; it must be at least %jd", i,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge_starts[%jd] is %jd; it must be at least %jd", i,
                       t->edge_starts[i], before);
   }
   const int64_t end = t->edge_starts[t->q_len];
-  if (!t->edge_keys && end > t->edge_starts[0]) return fovea_fail(error, FOVEA_ERROR_NULL, "edge_keys is NULL");
+  if (!t->edge_keys && end > t->edge_starts[0]) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge_keys is NULL");
   for (int64_t i = t->edge_starts[0]; i < end; i++) {
     if (t->edge_keys[i] >= -1 && t->edge_keys[i] < t->kv_len) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_keys[%jd] is %jd; it must be from -1 to %jd", i,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge_keys[%jd] is %jd; it must be from -1 to %jd", i,
                       t->edge_keys[i], t->kv_len - 1);
   }
   return FOVEA_OK;
@@ -172,17 +173,17 @@ static fovea_status check_mask(const fovea_nn_additive_tensors *t, fovea_error *
   const int bits = t->mask_type == FOVEA_MASK_BITS;
   if (t->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
   if (!bits && t->mask_type != FOVEA_MASK_BOOL) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "mask_type is %jd; additive attention takes FOVEA_MASK_BOOL and FOVEA_MASK_BITS",
                       (int64_t)t->mask_type);
   }
   if (s.key != 0 && s.key != 1) {
-    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_strides.key is %jd; it must be 1, or 0 to repeat one key",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "mask_strides.key is %jd; it must be 1, or 0 to repeat one key",
                       s.key);
   }
   if (bits && (s.batch % 8 != 0 || s.row % 8 != 0)) {
     const int64_t other = s.batch % 8 ? s.batch : s.row;
-    return fovea_fail(error, FOVEA_ERROR_MASK,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "mask_strides.%s is %jd; in a mask of bits it must be a multiple of 8",
                       s.batch % 8 ? "batch" : "row", other);
   }
@@ -201,15 +202,16 @@ typedef struct tensor {
 } tensor;
 
 static fovea_status check_tensor(const tensor *t, int is_output, fovea_error *error) {
-  const fovea_shape shape = fovea_make_shape(t->name, t->batch, 1, t->rows, t->dim, t->strides, t->bits);
+  const char *name = fovea_nn_singular(t->name);
+  const fovea_shape shape = fovea_make_shape(name, t->batch, 1, t->rows, t->dim, t->strides, t->bits);
   fovea_reach reach;
   if (t->strides.head != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "the head stride of %s is %jd and would not be used: there are no heads", t->name,
-                      t->strides.head);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s_strides.head is %jd and would not be used: there are no heads",
+                      name, t->strides.head);
   }
   if (t->rows == 0 || t->dim == 0) return FOVEA_OK;
   const fovea_status status = fovea_validate_strides(&shape, is_output, &reach, error);
+  reach.name = t->name;
   return status ? status : fovea_validate_pointer(&reach, t->data, error);
 }
 
@@ -220,7 +222,7 @@ static fovea_status check_apart(const tensor *output, const tensor *other, fovea
   const fovea_claim b = fovea_claim_rows(other->data, other->bits, other->batch, other->strides.batch, other->rows,
                                          other->strides.row, other->dim);
   return fovea_claims_overlap(&a, &b)
-             ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name)
+             ? fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s shares memory with %s", output->name, other->name)
              : FOVEA_OK;
 }
 

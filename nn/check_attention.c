@@ -23,8 +23,7 @@ fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
       {"kv_heads", p->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"q_len", p->q_len, 0, FOVEA_LENGTH_LIMIT},
       {"kv_len", p->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"qk_dim", p->qk_dim, 1, FOVEA_DIM_LIMIT},
       {"v_dim", p->v_dim, 1, FOVEA_DIM_LIMIT}};
-  const fovea_status status =
-      fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  const fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], error);
   if (status) return status;
   const int64_t length = (p->q_len > p->kv_len ? p->q_len : p->kv_len) + 1;
   const int64_t heads = p->heads > p->kv_heads ? p->heads : p->kv_heads;
@@ -32,7 +31,7 @@ fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
   const uint64_t rows = fovea_nn_product((uint64_t)p->batch, (uint64_t)length);
   const uint64_t width = fovea_nn_product((uint64_t)heads, (uint64_t)dim);
   if (fovea_nn_product(rows, width) < MOST_NUMBERS) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "batch %jd, heads %jd and the lengths make projections of more than 2^57 numbers", p->batch,
                     p->heads);
 }
@@ -41,7 +40,7 @@ fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
 static fovea_status check_size(const char *name, const char *what, int64_t size, int64_t heads, int64_t dim,
                                const char *of, fovea_error *error) {
   if (size == heads * dim) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %jd; the problem's %s are %jd times %jd", what, name,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; the problem's %s are %jd times %jd", name, what,
                     size, of, heads, dim);
 }
 
@@ -50,7 +49,7 @@ static fovea_status check_layers(const fovea_nn_attention *a, const fovea_proble
   if (!status) status = fovea_nn_check_layer("output", a->output, error);
   if (status) return status;
   if ((!a->key || !a->value) && (a->key || a->value || !p->segmented)) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", a->key ? "value" : "key");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", a->key ? "value" : "key");
   }
   status = check_size("query", "out", a->query->out, p->heads, p->qk_dim, "heads and qk_dim", error);
   if (!status) status = check_size("output", "in", a->output->in, p->heads, p->v_dim, "heads and v_dim", error);
@@ -93,7 +92,7 @@ static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem 
   const char *other;
   if (!a->bias_key && !a->bias_value) return FOVEA_OK;
   if (!a->bias_key || !a->bias_value) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL; they are given both or neither",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL; they are given both or neither",
                       a->bias_key ? "bias_value" : "bias_key");
   }
   other = fovea_nn_other_field(p, fovea_features_of_layer(FOVEA_LAYER_BIASED));
@@ -115,14 +114,15 @@ static const char *unused_layout(const fovea_nn_attention_tensors *t) {
     const void *data;
     fovea_type type;
     int64_t stride;
-    const char *name;
-  } tensors[] = {{t->memory, t->memory_type, t->memory_stride, "memory_type or memory_stride"},
-                 {t->memory_values, t->memory_values_type, t->memory_values_stride,
-                  "memory_values_type or memory_values_stride"},
-                 {t->residual, t->residual_type, t->residual_stride, "residual_type or residual_stride"}};
+    const char *type_name, *stride_name;
+  } tensors[] = {{t->memory, t->memory_type, t->memory_stride, "memory_type", "memory_stride"},
+                 {t->memory_values, t->memory_values_type, t->memory_values_stride, "memory_values_type",
+                  "memory_values_stride"},
+                 {t->residual, t->residual_type, t->residual_stride, "residual_type", "residual_stride"}};
   for (int i = 0; i < 3; i++) {
-    if (!tensors[i].data && (tensors[i].type != FOVEA_F32 || tensors[i].stride != FOVEA_CONTIGUOUS))
-      return tensors[i].name;
+    if (tensors[i].data) continue;
+    if (tensors[i].type != FOVEA_F32) return tensors[i].type_name;
+    if (tensors[i].stride != FOVEA_CONTIGUOUS) return tensors[i].stride_name;
   }
   return NULL;
 }
@@ -142,7 +142,7 @@ static fovea_status check_settings(const fovea_nn_attention *a, const fovea_prob
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
   const fovea_status status = fovea_nn_refuse_unused_positions(
       t->first_position, t->first_positions, t->rotary_positions, a->rotary != NULL, p->segmented && a->key, error);
-  return status ? status : fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  return status ? status : fovea_validate_bounds(NULL, &flag, 1, error);
 }
 
 /* Without a memory, keys and values are made of x: as many rows, as wide. */
@@ -150,22 +150,23 @@ static fovea_status check_tensors(const fovea_nn_attention *a, const fovea_probl
                                   const fovea_nn_attention_tensors *t, fovea_error *error) {
   if (!a->key) return FOVEA_OK;
   if (!t->memory && a->key->in != a->query->in) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE,
-                      "in of key is %jd and in of query is %jd: they differ, but memory is NULL", a->key->in,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "key.in is %jd and query.in is %jd: they differ, but memory is NULL", a->key->in,
                       a->query->in);
   }
   if (!t->memory_values && a->value->in != a->key->in) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE,
-                      "in of value is %jd and in of key is %jd: they differ, but memory_values is NULL",
-                      a->value->in, a->key->in);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "value.in is %jd and key.in is %jd: they differ, but memory_values is NULL", a->value->in,
+                      a->key->in);
   }
   if (t->memory || p->segmented) return FOVEA_OK;
   if (p->q_len != p->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %jd and kv_len is %jd: they differ, but memory is NULL",
-                      p->q_len, p->kv_len);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "q_len is %jd and kv_len is %jd: they differ, but memory is NULL", p->q_len, p->kv_len);
   }
   if (!p->cu_seqlens_q == !p->cu_seqlens_kv) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is NULL, but not the other list of lengths, and memory is NULL",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "%s is NULL, but not the other list of lengths, and memory is NULL",
                     p->cu_seqlens_q ? "cu_seqlens_kv" : "cu_seqlens_q");
 }
 

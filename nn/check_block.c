@@ -11,15 +11,15 @@
 
 #include <string.h>
 
-static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
+static fovea_status check_dim(const char *of, const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %jd; the layer has %jd", name, given, wanted);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; the layer has %jd", of, name, given, wanted);
 }
 
 static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
   const fovea_status status = fovea_nn_check_norm(name, norm, error);
-  if (status || norm->dim == dim) return status;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "dim of %s is %jd; the layer has %jd", name, norm->dim, dim);
+  if (status) return status;
+  return check_dim(name, "dim", norm->dim, dim, error);
 }
 
 static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,
@@ -28,19 +28,19 @@ static fovea_status check_attention(const char *name, const fovea_nn_attention *
   fovea_status status = fovea_nn_read_attention(given, &attention, error);
   if (status) return status;
   if (!attention.query || !attention.output) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s has no query or no output", name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is NULL", name, attention.query ? "output" : "query");
   }
   status = fovea_nn_check_layer("query", attention.query, error);
   if (!status) status = fovea_nn_check_layer("output", attention.output, error);
-  if (!status) status = check_dim("in of a query", attention.query->in, dim, error);
-  return status ? status : check_dim("out of an output", attention.output->out, dim, error);
+  if (!status) status = check_dim(name, "query.in", attention.query->in, dim, error);
+  return status ? status : check_dim(name, "output.out", attention.output->out, dim, error);
 }
 
 /* The rows are the layer's own, f32 and contiguous. */
 static fovea_status check_attending(const char *name, const fovea_nn_attending *attending, fovea_error *error) {
   fovea_nn_attention_tensors t;
   if (!attending || !attending->tensors || !attending->problem) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL, or its problem or tensors", name);
   }
   const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &t, error);
   if (status) return status;
@@ -58,10 +58,9 @@ static fovea_status check_attending(const char *name, const fovea_nn_attending *
                 {"residual_stride", t.residual_stride != FOVEA_CONTIGUOUS}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
     if (!fields[i].set) continue;
-    return fovea_fail(
-        error, FOVEA_ERROR_UNUSED,
-        "%s of the tensors of %s is set and would not be used: a layer has its rows from its own call",
-        fields[i].field, name);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "%s.tensors.%s is set and would not be used: a layer has its rows from its own call", name,
+                      fields[i].field);
   }
   return FOVEA_OK;
 }
@@ -70,11 +69,11 @@ static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_er
   fovea_status status = fovea_nn_check_layer("up", b->up, error);
   if (!status) status = fovea_nn_check_layer("down", b->down, error);
   if (!status && b->gate) status = fovea_nn_check_layer("gate", b->gate, error);
-  if (!status) status = check_dim("in of up", b->up->in, dim, error);
-  if (!status) status = check_dim("in of down", b->down->in, b->up->out, error);
-  if (!status) status = check_dim("out of down", b->down->out, dim, error);
-  if (!status && b->gate) status = check_dim("in of gate", b->gate->in, dim, error);
-  if (!status && b->gate) status = check_dim("out of gate", b->gate->out, b->up->out, error);
+  if (!status) status = check_dim("up", "in", b->up->in, dim, error);
+  if (!status) status = check_dim("down", "in", b->down->in, b->up->out, error);
+  if (!status) status = check_dim("down", "out", b->down->out, dim, error);
+  if (!status && b->gate) status = check_dim("gate", "in", b->gate->in, dim, error);
+  if (!status && b->gate) status = check_dim("gate", "out", b->gate->out, b->up->out, error);
   return status;
 }
 
@@ -82,10 +81,10 @@ fovea_status fovea_nn_check_block(const fovea_nn_block *b, const fovea_nn_attend
                                   const fovea_nn_attending *cross, fovea_error *error) {
   const fovea_bounded flag = {"norm_first", b->norm_first, 0, 1};
   fovea_nn_attention attention;
-  if (!b->self) return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL");
+  if (!b->self) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "self is NULL");
   fovea_status status = fovea_nn_read_attention(b->self, &attention, error);
   if (!status) status = fovea_nn_check_layer("query", attention.query, error);
-  if (!status) status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  if (!status) status = fovea_validate_bounds(NULL, &flag, 1, error);
   if (status) return status;
   const int64_t dim = attention.query->in;
   status = check_attention("self", b->self, dim, error);
@@ -129,7 +128,7 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
     count = fovea_nn_add_positions(&call, parts, count);
     memcpy(outputs[1], call.outputs, sizeof call.outputs);
     if (call.from_rows && !call.problem.segmented) {
-      return fovea_fail(error, FOVEA_ERROR_NULL, "memory of cross is NULL");
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.tensors.memory is NULL");
     }
   }
   for (int i = 0; i < count && !status && around->y.data; i++) {

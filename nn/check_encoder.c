@@ -10,21 +10,21 @@
 
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %jd; the first layer has %jd", name, given, wanted);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; the first layer has %jd", name, given, wanted);
 }
 
 fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error) {
   fovea_status status = fovea_nn_read_struct("encoder", given, encoder, sizeof *encoder, error);
   if (status) return status;
   const fovea_bounded count = {"count", encoder->count, 1, FOVEA_DIM_LIMIT};
-  status = fovea_validate_bounds("encoder", &count, 1, FOVEA_ERROR_SIZE, error);
+  status = fovea_validate_bounds("encoder", &count, 1, error);
   if (status) return status;
-  if (!encoder->blocks) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks is NULL");
+  if (!encoder->blocks) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks is NULL");
   if (encoder->block_size >= sizeof(fovea_nn_block) && encoder->block_size % _Alignof(fovea_nn_block) == 0)
     return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                    "block_size is %ju; a block has at least %ju, a multiple of %ju", (uint64_t)encoder->block_size,
-                    (uint64_t)sizeof(fovea_nn_block), (uint64_t) _Alignof(fovea_nn_block));
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "block_size is %ju; a block has at least %ju, a multiple of %ju",
+                    (uint64_t)encoder->block_size, (uint64_t)sizeof(fovea_nn_block),
+                    (uint64_t) _Alignof(fovea_nn_block));
 }
 
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
@@ -37,7 +37,7 @@ fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea
 static fovea_status read_tensors(const char *name, const fovea_nn_attending *attending,
                                  fovea_nn_attention_tensors *tensors, fovea_error *error) {
   if (!attending || !attending->problem || !attending->tensors) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL, or its problem or tensors", name);
   }
   return fovea_nn_read_attention_tensors(attending->tensors, tensors, error);
 }
@@ -53,8 +53,8 @@ static fovea_status check_inputs(const fovea_nn_encoder_call *call, fovea_error 
   const fovea_bounded id_type = {"id_type", (int)r->id_type, 0, FOVEA_NN_INT64};
   const char *unused = NULL;
   if (!r->x) {
-    if (!call->encoder.embedding) return fovea_fail(error, FOVEA_ERROR_NULL, "embedding is NULL, and so is x");
-    return fovea_validate_bounds(NULL, &id_type, 1, FOVEA_ERROR_TYPE, error);
+    if (!call->encoder.embedding) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "embedding is NULL, and so is x");
+    return fovea_validate_bounds(NULL, &id_type, 1, error);
   }
   if (r->ids) unused = "ids";
   if (r->id_type != FOVEA_NN_INT32) unused = "id_type";
@@ -71,20 +71,20 @@ static fovea_status check_parts(fovea_nn_encoder_call *call, fovea_error *error)
   fovea_status status = fovea_nn_block_at(e, 0, &first, error);
   if (status) return status;
   if (!first.self || !first.self->query) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL or has no query");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[0].self%s is NULL", first.self ? ".query" : "");
   }
   call->dim = first.self->query->in;
   for (int i = 0; i < 2 && !status; i++) {
     if (!norms[i]) continue;
     status = fovea_nn_check_norm(i == 0 ? "embedding_norm" : "final_norm", norms[i], error);
     if (!status)
-      status = check_dim(i == 0 ? "dim of embedding_norm" : "dim of final_norm", norms[i]->dim, call->dim, error);
+      status = check_dim(i == 0 ? "embedding_norm.dim" : "final_norm.dim", norms[i]->dim, call->dim, error);
   }
   if (!status) status = check_inputs(call, error);
   if (status || call->rows.x) return status;
   status = fovea_nn_read_embedding(e->embedding, &call->embedding, error);
   call->numbered = call->embedding.positions.data && !call->rows.position_ids;
-  return status ? status : check_dim("dim of the embedding", call->embedding.dim, call->dim, error);
+  return status ? status : check_dim("embedding.dim", call->embedding.dim, call->dim, error);
 }
 
 /* A distance between scores needs scores. */
@@ -96,8 +96,8 @@ static fovea_status check_distance(const char *name, const float *scores, int64_
                       scores ? "there is one layer" : "the tensors have no scores");
   }
   if (layer <= limit / count && layer >= -limit / count) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %jd; the scores of %jd layers must lie within 2^57 elements",
-                    name, layer, count);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "%s is %jd; the scores of %jd layers must lie within 2^57 elements", name, layer, count);
 }
 
 /* Only scores have a distance from layer to layer. */
@@ -112,9 +112,9 @@ static fovea_status check_further_outputs(const char *of, const fovea_nn_attenti
   for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && count > 1; i++) {
     if (!outputs[i].data) continue;
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s of %s is set, and %jd layers would write it one after the other: run the layers by "
+                      "%s.tensors.%s is set, and %jd layers would write it one after the other: run the layers by "
                       "fovea_nn_block_run(), each with its own",
-                      outputs[i].name, of, count);
+                      of, outputs[i].name, count);
   }
   return FOVEA_OK;
 }
@@ -133,8 +133,8 @@ static fovea_status check_distances(const fovea_nn_encoder_call *call, fovea_err
 static fovea_status check_rotary_positions(const fovea_nn_encoder_call *call, fovea_error *error) {
   const int crosses = call->rows.cross != NULL;
   const char *unused = NULL;
-  if (crosses && call->cross.memory_positions) unused = "memory_positions";
-  if (crosses && call->cross.rotary_positions) unused = "rotary_positions of cross";
+  if (crosses && call->cross.memory_positions) unused = "cross.tensors.memory_positions";
+  if (crosses && call->cross.rotary_positions) unused = "cross.tensors.rotary_positions";
   int self = call->self.rotary_positions != NULL, cross = unused != NULL;
   for (int64_t i = 0; i < call->encoder.count && (self || cross); i++) {
     fovea_nn_block block;
@@ -145,7 +145,7 @@ static fovea_status check_rotary_positions(const fovea_nn_encoder_call *call, fo
   }
   if (!self && !cross) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: no layer has a rotary embedding",
-                    self ? "rotary_positions" : unused);
+                    self ? "self.tensors.rotary_positions" : unused);
 }
 
 fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
@@ -224,7 +224,9 @@ static fovea_status measure_layer(fovea_nn_encoder_call *call, int64_t i, int wo
   if (status) return status;
   if (fovea_nn_size_of(&all) > call->block_size) call->block_size = fovea_nn_size_of(&all);
   status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, outputs, error);
-  return status ? status : check_dim("in of a query", layer.block.self->query->in, call->dim, error);
+  if (status || layer.block.self->query->in == call->dim) return status;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self.query.in is %jd; the first layer has %jd", i,
+                    layer.block.self->query->in, call->dim);
 }
 
 static fovea_nn_matrix y_of(const fovea_nn_encoder_call *call) {

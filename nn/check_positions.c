@@ -20,9 +20,15 @@ fovea_status fovea_nn_check_positions(const fovea_nn_positions *p, int64_t least
   for (int64_t b = 0; b < p->batch; b++) {
     const int64_t first = fovea_nn_first_of(p, b), length = fovea_nn_length_of(p, b);
     if (length <= 0 || (first >= least && first <= most - (length - 1))) continue;
-    return fovea_fail(error, FOVEA_ERROR_POSITION,
-                      "entry %jd has %jd rows from position %jd on; the %s's positions are from %jd to %jd", b,
-                      length, first, of, least, most);
+    if (p->firsts) {
+      return fovea_fail(
+          error, FOVEA_ERROR_ARGUMENT,
+          "first_positions[%jd] is %jd, and the entry has %jd rows; the %s's positions are from %jd to %jd", b,
+          first, length, of, least, most);
+    }
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "first_position is %jd, and entry %jd has %jd rows; the %s's positions are from %jd to %jd",
+                      first, b, length, of, least, most);
   }
   return FOVEA_OK;
 }
@@ -45,12 +51,12 @@ static fovea_status check_list(const fovea_nn_positions *p, int64_t axes, int64_
   const int64_t rows = p->cu_seqlens ? p->length : p->batch * p->length;
   const char *name = p->rotary_name ? p->rotary_name : "rotary_positions";
   if ((uintptr_t)p->rotary % _Alignof(int64_t) != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s is not at a multiple of %jd bytes", name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is not at a multiple of %jd bytes", name,
                       (int64_t) _Alignof(int64_t));
   }
   for (int64_t i = 0; i < axes * rows; i++) {
     if (p->rotary[i] >= least && p->rotary[i] <= most) continue;
-    return fovea_fail(error, FOVEA_ERROR_POSITION,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "%s[%jd] is %jd; the rotary embedding's positions are from %jd to %jd", name, i, p->rotary[i],
                       least, most);
   }

@@ -9,10 +9,10 @@
 static fovea_status check_wanted(const fovea_nn_attention_call *call, int wanted, fovea_error *error) {
   const int averaged = call->attention.average_scores;
   const fovea_bounded flag = {"average_scores", averaged, 0, 1};
-  const fovea_status status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  const fovea_status status = fovea_validate_bounds(NULL, &flag, 1, error);
   if (status || wanted || (!averaged && !call->tensors.scores)) return status;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "%s is set and would not be used: score_output of the problem is FOVEA_SCORES_NONE",
+                    "%s is set and would not be used: problem.score_output is FOVEA_SCORES_NONE",
                     averaged ? "average_scores" : "scores");
 }
 
@@ -25,7 +25,7 @@ static fovea_status check_part(const fovea_nn_attention_call *call, fovea_error 
   if (!fovea_is_all(p->score_keys)) part = "score_keys";
   if (!part || !call->attention.average_scores) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "%s of the problem is set and would not be used: average_scores is 1, and averages are of all "
+                    "problem.%s is set and would not be used: average_scores is 1, and averages are of all "
                     "heads, rows and keys",
                     part);
 }
@@ -107,7 +107,7 @@ static fovea_status check_apart(const fovea_nn_output *output, const fovea_nn_ma
     if (!others[i].data || others[i].rows == 0 || others[i].dim == 0) continue;
     const fovea_claim claim = fovea_nn_claim_of(&others[i]);
     if (!overlaps(output, &claim)) continue;
-    return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->shape.name, others[i].name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s shares memory with %s", output->shape.name, others[i].name);
   }
   return FOVEA_OK;
 }
@@ -138,7 +138,7 @@ fovea_status fovea_nn_check_averages(const fovea_nn_attention_call *call, fovea_
   if (!scores->data || !call->attention.average_scores) return FOVEA_OK;
   for (int i = FOVEA_NN_OUTPUT_SCORES + 1; i < FOVEA_NN_OUTPUT_COUNT; i++) {
     if (!outputs_overlap(scores, &call->outputs[i])) continue;
-    return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores shares memory with %s", call->outputs[i].shape.name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scores shares memory with %s", call->outputs[i].shape.name);
   }
   if (!call->tensors.mask) return FOVEA_OK;
   fovea_make_shapes(&call->problem, shapes);
@@ -152,8 +152,8 @@ fovea_status fovea_nn_check_self_and_cross(const fovea_nn_output *self, const fo
   for (int i = 0; i < FOVEA_NN_OUTPUT_COUNT; i++) {
     for (int j = 0; j < FOVEA_NN_OUTPUT_COUNT; j++) {
       if (!outputs_overlap(&self[i], &cross[j])) continue;
-      return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s of self shares memory with %s of cross", self[i].shape.name,
-                        cross[j].shape.name);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "self.tensors.%s shares memory with cross.tensors.%s",
+                        self[i].shape.name, cross[j].shape.name);
     }
   }
   return FOVEA_OK;
@@ -195,7 +195,7 @@ static fovea_status check_layers_apart(const fovea_nn_layer_scores *all, int64_t
   if (all->mixed ? (all->layer < 0 ? -all->layer : all->layer) >= size
                  : layers_are_apart(&all->first, count, all->layer))
     return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %jd; the scores of %jd layers must lie apart", all->name,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; the scores of %jd layers must lie apart", all->name,
                     all->layer, count);
 }
 
@@ -226,7 +226,7 @@ fovea_status fovea_nn_check_layer_scores(const fovea_nn_layer_scores all[2], int
   const fovea_nn_matrix self = rows_of(&all[0], count), cross = rows_of(&all[1], count);
   if (!self.data || !cross.data || fovea_nn_check_apart(&self, &cross, NULL) == FOVEA_OK) return FOVEA_OK;
   if (!kinds_overlap(&all[0], &all[1], count)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores of self shares memory with scores of cross");
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "self.tensors.scores shares memory with cross.tensors.scores");
 }
 
 fovea_nn_matrix fovea_nn_scratch_of(const void *scratch, size_t size) {

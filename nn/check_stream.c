@@ -39,7 +39,7 @@ static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
   static const char why[] =
       "a stream has one utterance, of any length, and rows see by causal, window and chunk rules only";
   if (p->q_len != 0 || p->kv_len != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "problem.%s is set and would not be used: %s",
                       p->q_len != 0 ? "q_len" : "kv_len", why);
   }
   return fovea_nn_refuse_fields(p, known_features(), why, error);
@@ -61,13 +61,13 @@ static int64_t reach_of(int64_t window, int64_t chunk_size, int64_t chunk_side) 
 static fovea_status check_side(const char *name, int64_t number, fovea_error *error) {
   const fovea_bounded side = {name, number, 0, FOVEA_LENGTH_LIMIT / 8};
   if (number == FOVEA_UNLIMITED) return FOVEA_OK;
-  return fovea_validate_bounds(NULL, &side, 1, FOVEA_ERROR_RULE, error);
+  return fovea_validate_bounds(NULL, &side, 1, error);
 }
 
 static fovea_status check_reach(const char *side, int64_t reach, fovea_error *error) {
   if (reach != FOVEA_UNLIMITED) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_RULE,
-                    "window_%s of the problem is FOVEA_UNLIMITED, and no chunk ends it: the memory of a stream is "
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "problem.window_%s is FOVEA_UNLIMITED, and no chunk ends it: the memory of a stream is "
                     "bounded by its window or its chunks; set window_%s, or chunk_size and chunk_%s",
                     side, side, side);
 }
@@ -77,14 +77,14 @@ static fovea_status check_rules(fovea_nn_stream *stream, fovea_error *error) {
   const fovea_problem *p = &stream->problem;
   const fovea_bounded rules[] = {{"causal", p->causal, 0, 1},
                                  {"chunk_size", p->chunk_size, 0, FOVEA_LENGTH_LIMIT / 8}};
-  fovea_status status = fovea_validate_bounds(NULL, rules, 2, FOVEA_ERROR_RULE, error);
+  fovea_status status = fovea_validate_bounds(NULL, rules, 2, error);
   if (!status) status = check_side("window_left", p->window_left, error);
   if (!status) status = check_side("window_right", p->window_right, error);
   if (!status) status = check_side("chunk_left", p->chunk_left, error);
   if (!status) status = check_side("chunk_right", p->chunk_right, error);
   if (status) return status;
   if (p->chunk_size == 0 && (p->chunk_left != 0 || p->chunk_right != 0)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is %jd and would not be used: chunk_size is 0",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "problem.%s is %jd and would not be used: chunk_size is 0",
                       p->chunk_left ? "chunk_left" : "chunk_right", p->chunk_left ? p->chunk_left : p->chunk_right);
   }
   stream->left = reach_of(p->window_left, p->chunk_size, p->chunk_left);
@@ -104,7 +104,8 @@ static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *erro
   const uint64_t keys = fovea_nn_bytes(p->kv_len, p->kv_heads, p->qk_dim + p->v_dim);
   const uint64_t rows = fovea_nn_bytes(stream->right + s->chunk, stream->dim, 1);
   if (keys < most && rows < most && fovea_nn_product((uint64_t)s->layers, keys + rows) < most) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%jd layers of %jd keys and %jd frames are more than 2^57 numbers",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "layers is %jd: with %jd keys and %jd frames of each, they are more than 2^57 numbers",
                     s->layers, p->kv_len, stream->right + s->chunk);
 }
 
@@ -113,16 +114,20 @@ static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *erro
 static fovea_status check_block(int64_t layer, const fovea_nn_block *given, fovea_error *error) {
   fovea_nn_block b;
   fovea_nn_attention a;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks[%jd] is NULL", layer);
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd] is NULL", layer);
   fovea_status status = fovea_nn_read_block(given, &b, error);
-  if (!status && !b.self) status = fovea_fail(error, FOVEA_ERROR_NULL, "self of blocks[%jd] is NULL", layer);
+  if (!status && !b.self) status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self is NULL", layer);
   if (!status) status = fovea_nn_read_attention(b.self, &a, error);
   if (status) return status;
   if (b.cross) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross of blocks[%jd] is set: a stream has encoder layers", layer);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "blocks[%jd].cross is set and would not be used: a stream has encoder layers", layer);
   }
   if (a.key && a.value && a.query) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "query, key or value of blocks[%jd] is NULL", layer);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self.%s is NULL", layer,
+                    !a.query ? "query"
+                    : a.key  ? "value"
+                             : "key");
 }
 
 /* Reads what the caller gave, and checks all that sizes follow from. `stream` gets all but its memory. */
@@ -131,14 +136,14 @@ static fovea_status read_streaming(const fovea_nn_streaming *given, fovea_nn_str
   fovea_status status = fovea_nn_read_struct("streaming", given, s, sizeof *s, error);
   if (status) return status;
   if (!s->blocks || !s->problem) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", s->blocks ? "problem" : "blocks");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", s->blocks ? "problem" : "blocks");
   }
   const fovea_bounded sizes[] = {{"layers", s->layers, 1, FOVEA_LENGTH_LIMIT},
                                  {"chunk", s->chunk, 1, FOVEA_LENGTH_LIMIT / 4}};
-  status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
+  status = fovea_validate_bounds(NULL, sizes, 2, error);
   if (!status) status = fovea_copy_problem(s->problem, &stream->problem, error);
   const fovea_bounded batch = {"batch", stream->problem.batch, 1, 1};
-  if (!status) status = fovea_validate_bounds("problem", &batch, 1, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds("problem", &batch, 1, error);
   if (!status) status = check_unused(&stream->problem, error);
   if (!status) status = check_rules(stream, error);
   if (!status) status = check_block(0, s->blocks[0], error);
@@ -194,7 +199,7 @@ static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_er
   if (!status) status = fovea_nn_measure_block(b, &self, NULL, 1, &plans, &all, error);
   if (status) return status;
   if (b->self->query->in != stream->dim) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of the query of blocks[%jd] is %jd; that of blocks[0] is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self.query.in is %jd; in blocks[0] it is %jd",
                       layer, b->self->query->in, stream->dim);
   }
   const fovea_nn_linear *linears[] = {b->self->query,  b->self->key, b->self->value,
@@ -210,9 +215,10 @@ static fovea_status check_sinks(const fovea_nn_stream *stream, fovea_error *erro
   const int wanted = stream->problem.sink == FOVEA_SINK_PER_HEAD;
   const fovea_nn_matrix sinks = fovea_nn_stream_sinks(stream);
   if (wanted == (stream->streaming.sinks != NULL)) return fovea_nn_check_matrix(&sinks, 0, error);
-  return wanted ? fovea_fail(error, FOVEA_ERROR_NULL, "sinks is NULL; the problem's sink is FOVEA_SINK_PER_HEAD")
-                : fovea_fail(error, FOVEA_ERROR_UNUSED,
-                             "sinks is set and would not be used: the problem's sink is not FOVEA_SINK_PER_HEAD");
+  return wanted
+             ? fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sinks is NULL; the problem's sink is FOVEA_SINK_PER_HEAD")
+             : fovea_fail(error, FOVEA_ERROR_UNUSED,
+                          "sinks is set and would not be used: the problem's sink is not FOVEA_SINK_PER_HEAD");
 }
 
 /* ---- Memory ---- */
@@ -292,7 +298,7 @@ fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void
                                        fovea_nn_stream **stream, fovea_error *error) {
   fovea_nn_stream made = {.most = FOVEA_LENGTH_LIMIT};
   fovea_nn_stream_scratch scratch;
-  if (!stream) return fovea_fail(error, FOVEA_ERROR_NULL, "stream is NULL");
+  if (!stream) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "stream is NULL");
   *stream = NULL;
   fovea_status status = read_streaming(streaming, &made, error);
   if (status) return status;

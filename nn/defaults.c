@@ -62,13 +62,12 @@ void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size, const 
 static fovea_status check_size(const char *name, size_t given, size_t known, fovea_error *error) {
   if (given == known) return FOVEA_OK;
   if (given < known) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "struct_size of %s is %ju, less than %ju: call its initialiser", name, (uint64_t)given,
-                      (uint64_t)known);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.struct_size is %ju, less than %ju: call its initialiser",
+                      name, (uint64_t)given, (uint64_t)known);
   }
   return fovea_fail(
-      error, FOVEA_ERROR_STRUCT_SIZE,
-      "struct_size of %s is %ju, more than this library's %ju: the program was compiled for a newer one, "
+      error, FOVEA_ERROR_ARGUMENT,
+      "%s.struct_size is %ju, more than this library's %ju: the program was compiled for a newer one, "
       "or the struct was not initialised: call its initialiser",
       name, (uint64_t)given, (uint64_t)known);
 }
@@ -76,7 +75,7 @@ static fovea_status check_size(const char *name, size_t given, size_t known, fov
 fovea_status fovea_nn_read_struct(const char *name, const void *given, void *copy, size_t size,
                                   fovea_error *error) {
   size_t struct_size;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
   memcpy(&struct_size, given, sizeof struct_size);
   const fovea_status status = check_size(name, struct_size, size, error);
   if (!status) memcpy(copy, given, size);

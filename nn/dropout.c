@@ -51,13 +51,13 @@ static fovea_status check_rows(const fovea_nn_dropout_rows *r, fovea_error *erro
   const fovea_nn_matrix x = {"x", r->x, r->x_type, r->rows, r->dim, r->x_stride};
   const fovea_nn_matrix y = {"y", r->y, r->y_type, r->rows, r->dim, r->y_stride};
   int64_t elements;
-  fovea_status status = fovea_validate_bounds(NULL, sizes, 3, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, sizes, 3, error);
   if (status) return status;
   if (!(r->p >= 0 && r->p <= 1)) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "p is %g; it must be from 0 to 1", (double)r->p);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "p is %g; it must be from 0 to 1", (double)r->p);
   }
   if (__builtin_mul_overflow(r->first_row + r->rows, r->dim, &elements) || elements > INT64_C(1) << 62) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "first_row %jd and rows %jd times dim %jd is more than 2^62",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "first_row %jd and rows %jd times dim %jd is more than 2^62",
                       r->first_row, r->rows, r->dim);
   }
   status = fovea_nn_check_matrix(&x, 0, error);

@@ -59,12 +59,16 @@ static fovea_status read_rows(const fovea_nn_embedding_rows *given, int64_t dim,
 static fovea_status check_table(const char *name, const fovea_nn_table *table, int64_t dim,
                                 const fovea_nn_matrix *y, fovea_error *error) {
   if (!table->data && (table->count != 0 || table->type != FOVEA_F32 || table->stride != dim)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "the count, type or stride of %s is set and would not be used: its data is NULL", name);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s.%s is set and would not be used: %s.data is NULL", name,
+                      table->count != 0          ? "count"
+                      : table->type != FOVEA_F32 ? "type"
+                                                 : "stride",
+                      name);
   }
-  const fovea_bounded count = {"count", table->count, 0, FOVEA_LENGTH_LIMIT};
+  const fovea_bounded sizes[] = {{"count", table->count, 0, FOVEA_LENGTH_LIMIT},
+                                 fovea_bounded_type("type", table->type)};
   const fovea_nn_matrix matrix = {name, table->data, table->type, table->count, dim, table->stride};
-  fovea_status status = fovea_validate_bounds(name, &count, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(name, sizes, 2, error);
   if (!status) status = fovea_nn_check_matrix(&matrix, 0, error);
   return status ? status : fovea_nn_check_apart(y, &matrix, error);
 }
@@ -74,13 +78,13 @@ static fovea_status check_tables(const fovea_nn_embedding *e, const fovea_nn_emb
   const fovea_bounded dim = {"dim", e->dim, 1, FOVEA_DIM_LIMIT}, rows = {"rows", r->rows, 0, FOVEA_LENGTH_LIMIT};
   const fovea_bounded id_type = {"id_type", (int)r->id_type, 0, FOVEA_NN_INT64};
   const fovea_nn_matrix y = {"y", r->y, r->y_type, r->rows, e->dim, r->y_stride};
-  fovea_status status = fovea_validate_bounds("embedding", &dim, 1, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds(NULL, &rows, 1, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds(NULL, &id_type, 1, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("embedding", &dim, 1, error);
+  if (!status) status = fovea_validate_bounds(NULL, &rows, 1, error);
+  if (!status) status = fovea_validate_bounds(NULL, &id_type, 1, error);
   if (!status && e->scale - e->scale != 0) {
-    status = fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", (double)e->scale);
+    status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is %g; it must be finite", (double)e->scale);
   }
-  if (!status && !e->tokens.data) status = fovea_fail(error, FOVEA_ERROR_NULL, "tokens is NULL");
+  if (!status && !e->tokens.data) status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "tokens.data is NULL");
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
   if (!status) status = check_table("tokens", &e->tokens, e->dim, &y, error);
   if (!status) status = check_table("token_types", &e->token_types, e->dim, &y, error);
@@ -124,7 +128,7 @@ static fovea_status check_ids(const fovea_nn_embedding *e, const fovea_nn_embedd
     return check_list("position_ids", r->position_ids, r, &y, &e->positions, ", the rows of positions", error);
   }
   if (r->first_position >= 0 && r->first_position <= e->positions.count - r->rows) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_POSITION,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "first_position is %jd for %jd rows; positions must be from 0 to %jd, the rows of positions",
                     r->first_position, r->rows, e->positions.count - 1);
 }

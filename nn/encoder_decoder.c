@@ -34,20 +34,20 @@ fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given
                                            fovea_error *error) {
   const fovea_status status = fovea_nn_read_struct("model", given, model, sizeof *model, error);
   if (status) return status;
-  return model->decoder ? FOVEA_OK : fovea_fail(error, FOVEA_ERROR_NULL, "decoder is NULL");
+  return model->decoder ? FOVEA_OK : fovea_fail(error, FOVEA_ERROR_ARGUMENT, "decoder is NULL");
 }
 
 /* The memory is the source's, so the target's tensors must leave it to that. */
 static fovea_status check_cross(const coding_call *call, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->cross_tensors;
   const char *unused = NULL;
-  if (t->memory) unused = "memory";
-  if (t->memory_values) unused = "memory_values";
-  if (t->memory_type != FOVEA_F32) unused = "memory_type";
-  if (t->memory_stride != FOVEA_CONTIGUOUS) unused = "memory_stride";
-  if (call->cross_problem.segmented) unused = "segmented";
+  if (t->memory) unused = "tensors.memory";
+  if (t->memory_values) unused = "tensors.memory_values";
+  if (t->memory_type != FOVEA_F32) unused = "tensors.memory_type";
+  if (t->memory_stride != FOVEA_CONTIGUOUS) unused = "tensors.memory_stride";
+  if (call->cross_problem.segmented) unused = "problem.segmented";
   if (!unused) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of cross is set and would not be used: the source is the memory",
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross.%s is set and would not be used: the source is the memory",
                     unused);
 }
 
@@ -55,9 +55,9 @@ static fovea_status check_cross(const coding_call *call, fovea_error *error) {
 static fovea_status join(coding_call *call, fovea_error *error) {
   const fovea_nn_attending *cross = call->target.cross;
   if (!cross || !cross->problem || !cross->tensors) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "cross or its problem or tensors are NULL");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross is NULL, or its problem or tensors");
   }
-  if (!call->source.y) return fovea_fail(error, FOVEA_ERROR_NULL, "y of the source is NULL");
+  if (!call->source.y) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "source.y is NULL");
   fovea_status status = fovea_nn_read_attention_tensors(cross->tensors, &call->cross_tensors, error);
   if (!status) status = fovea_read_problem(cross->problem, &call->cross_problem, error);
   if (!status) status = check_cross(call, error);
@@ -93,12 +93,12 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   const int64_t rows = p->cu_seqlens_kv ? p->kv_len : p->batch * p->kv_len;
   const int64_t rows_first = call->cross_tensors.rows_first, source_first = tensors.rows_first;
   if (rows != source->rows) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "the memory of cross has %jd rows; the source has %jd", rows,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.problem has %jd rows of memory; the source has %jd", rows,
                       source->rows);
   }
   if (rows_first != source_first) {
-    return fovea_fail(error, FOVEA_ERROR_RULE, "rows_first of cross is %jd; that of the source is %jd", rows_first,
-                      source_first);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.tensors.rows_first is %jd; the source's is %jd",
+                      rows_first, source_first);
   }
   for (int64_t i = 0; i < decoder.count; i++) {
     fovea_nn_block block;
@@ -107,8 +107,8 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
     if (!status) status = fovea_nn_read_attention(block.cross, &cross, error);
     if (status) return status;
     if (!cross.key || cross.key->in == source->dim) continue;
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of a key of block %jd is %jd; rows of the source have %jd", i,
-                      cross.key->in, source->dim);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].cross.key.in is %jd; rows of the source have %jd",
+                      i, cross.key->in, source->dim);
   }
   return FOVEA_OK;
 }
@@ -129,7 +129,7 @@ static fovea_status measure(coding_call *call, int workers, fovea_error *error) 
   }
   if (status) return status;
   if (output && output->in != call->shape.dim) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of output is %jd; the decoder's rows have %jd", output->in,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "output.in is %jd; the decoder's rows have %jd", output->in,
                       call->shape.dim);
   }
   const size_t of_target = fovea_nn_size_of(&call->shape.all), of_source = fovea_nn_size_of(&source.all);

@@ -28,7 +28,7 @@ static fovea_status check_out(const char *name, const fovea_nn_linear *linear, i
                               fovea_error *error) {
   const fovea_status status = fovea_nn_check_layer(name, linear, error);
   if (status || linear->out == kv_heads * dim) return status;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %jd; the problem's kv_heads and dim are %jd times %jd",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.out is %jd; the problem's kv_heads and dim are %jd times %jd",
                     name, linear->out, kv_heads, dim);
 }
 
@@ -39,18 +39,18 @@ static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_atte
   fovea_nn_block block;
   fovea_status status = fovea_nn_block_at(&call->decoder, i, &block, error);
   if (status) return status;
-  if (!block.cross) return fovea_fail(error, FOVEA_ERROR_NULL, "cross of block %jd is NULL", i);
+  if (!block.cross) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].cross is NULL", i);
   status = fovea_nn_read_attention(block.cross, attention, error);
   if (!status) status = check_out("key", attention->key, p->kv_heads, p->qk_dim, error);
   if (!status) status = check_out("value", attention->value, p->kv_heads, p->v_dim, error);
   if (status) return status;
   if (attention->bias_key || attention->bias_value) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "bias_key or bias_value of block %jd is given together with caches", i);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "blocks[%jd].cross.%s is given together with caches", i,
+                      attention->bias_key ? "bias_key" : "bias_value");
   }
   if (call->tensors.memory_values || attention->value->in == attention->key->in) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE,
-                    "in of value is %jd and in of key is %jd: they differ, but memory_values is NULL",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "value.in is %jd and key.in is %jd: they differ, but memory_values is NULL",
                     attention->value->in, attention->key->in);
 }
 
@@ -101,7 +101,7 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
   if (!cross || !cross->problem || !cross->tensors) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "cross or its problem or tensors are NULL");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross is NULL, or its problem or tensors");
   }
   status = fovea_nn_read_attention_tensors(cross->tensors, &call->tensors, error);
   if (!status) status = fovea_read_problem(cross->problem, &call->problem, error);
@@ -113,7 +113,7 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
                       "rows_first is set and would not be used: the memory is packed (cu_seqlens_kv)");
   }
   if (call->problem.kv_lens && call->problem.cu_seqlens_kv) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "kv_lens is given together with cu_seqlens_kv, which has the lengths; it must be NULL");
   }
   place_heads(call);
@@ -216,7 +216,7 @@ fovea_status fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decode
                                                    const fovea_nn_attending *cross, size_t *size,
                                                    fovea_error *error) {
   memory_call call = {.v_begin = 0};
-  if (!size) return fovea_fail(error, FOVEA_ERROR_NULL, "size is NULL");
+  if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;
   const fovea_status status = read_call(model, cross, NULL, &call, error);
   if (!status) *size = fovea_nn_size_of(&call.all);

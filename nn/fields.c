@@ -44,5 +44,5 @@ const char *fovea_nn_other_field(const fovea_problem *p, uint64_t known) {
 fovea_status fovea_nn_refuse_fields(const fovea_problem *p, uint64_t known, const char *why, fovea_error *error) {
   const char *name = fovea_nn_other_field(p, known);
   if (!name) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s", name, why);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "problem.%s is set and would not be used: %s", name, why);
 }

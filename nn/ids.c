@@ -19,7 +19,7 @@ fovea_status fovea_nn_check_id_range(const fovea_nn_ids *ids, int64_t least, int
   for (int64_t i = 0; i < ids->count; i++) {
     const int64_t id = fovea_nn_id_at(ids, i);
     if (id >= least && id <= most) continue;
-    return fovea_fail(error, FOVEA_ERROR_POSITION, "%s[%jd] is %jd; it must be from %jd to %jd%s", ids->name, i, id,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %jd; it must be from %jd to %jd%s", ids->name, i, id,
                       least, most, of);
   }
   return FOVEA_OK;

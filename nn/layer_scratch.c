@@ -39,13 +39,13 @@ fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execut
   if (!scratch->saturated) *allocated = fovea_allocate(&execution->allocator, size);
   *memory = *allocated;
   return *memory ? FOVEA_OK
-                 : fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of scratch, aligned to %jd",
+                 : fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for %ju bytes of scratch, aligned to %jd",
                               (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
 }
 
 fovea_status fovea_nn_begin_measure(const fovea_execution *given, fovea_execution *execution, size_t *size,
                                     fovea_error *error) {
-  if (!size) return fovea_fail(error, FOVEA_ERROR_NULL, "size is NULL");
+  if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;
   const fovea_status status = fovea_read_execution(given, execution, error);
   if (!status) *execution = fovea_nn_without_scratch(execution);

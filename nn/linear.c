@@ -36,8 +36,8 @@ fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *e
   const fovea_bounded kinds[] = {fovea_bounded_type("weight_type", linear->weight_type),
                                  {"layout", (int)linear->layout, 0, FOVEA_NN_WEIGHTS_IN_PANELS},
                                  {"activation", (int)linear->activation, 0, FOVEA_NN_ACTIVATIONS - 1}};
-  fovea_status status = fovea_validate_bounds("linear", sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("linear", kinds, 3, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("linear", sizes, 2, error);
+  if (!status) status = fovea_validate_bounds("linear", kinds, 3, error);
   if (status) return status;
   if (linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS && linear->weight_stride != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -45,7 +45,8 @@ fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *e
                       linear->weight_stride);
   }
   if (fovea_nn_panel_elements(linear->in, linear->out, linear->weight_type) == 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "in %jd times out %jd is more than 2^57", linear->in, linear->out);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "linear.in %jd times linear.out %jd is more than 2^57",
+                      linear->in, linear->out);
   }
   const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   status = fovea_nn_check_matrix(&weights, 0, error);
@@ -55,7 +56,7 @@ fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *e
 fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error) {
   fovea_nn_linear packed = *linear;
   if (linear->layout != FOVEA_NN_WEIGHTS_IN_ROWS) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "layout is FOVEA_NN_WEIGHTS_IN_PANELS; weights to be packed lie in rows");
   }
   packed.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
@@ -72,8 +73,8 @@ static fovea_status check_addend(const fovea_nn_matrix *addend, int64_t out, con
                                  fovea_error *error) {
   if (!addend->data) {
     if (addend->type == FOVEA_F32 && addend->stride == out) return FOVEA_OK;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "the type or the stride of %s is set and would not be used: it is NULL", addend->name);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s_%s is set and would not be used: %s is NULL", addend->name,
+                      addend->type != FOVEA_F32 ? "type" : "stride", addend->name);
   }
   const fovea_status status = fovea_nn_check_matrix(addend, 0, error);
   if (status || fovea_nn_is_same(addend, y)) return status;
@@ -89,7 +90,7 @@ fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fov
   const fovea_nn_matrix gate = {"gate", r->gate, r->gate_type, r->rows, linear->out, r->gate_stride};
   const fovea_nn_matrix residual = {"residual", r->residual, r->residual_type,
                                     r->rows,    linear->out, r->residual_stride};
-  fovea_status status = fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &size, 1, error);
   if (!status) status = fovea_nn_check_matrix(&x, 0, error);
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
   if (!status) status = check_addend(&gate, linear->out, &y, error);
@@ -148,7 +149,7 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
 
 fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error) {
   fovea_nn_linear linear;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
   const fovea_status status = fovea_nn_read_linear(given, &linear, error);
   return status ? status : fovea_nn_check_linear(&linear, error);
 }

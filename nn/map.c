@@ -15,7 +15,7 @@ static fovea_status check_map(const fovea_nn_map *map, fovea_error *error) {
   const fovea_bounded sizes[] = {{"rows", map->rows, 0, FOVEA_LENGTH_LIMIT}, {"dim", map->dim, 1, FOVEA_DIM_LIMIT}};
   const fovea_nn_matrix x = {"x", map->x, map->x_type, map->rows, map->dim, map->x_stride};
   const fovea_nn_matrix y = {"y", map->y, map->y_type, map->rows, map->dim, map->y_stride};
-  fovea_status status = fovea_validate_bounds("map", sizes, 2, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds("map", sizes, 2, error);
   if (!status) status = fovea_nn_check_matrix(&x, 0, error);
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
   return status || fovea_nn_is_same(&x, &y) ? status : fovea_nn_check_apart(&y, &x, error);
@@ -46,7 +46,7 @@ fovea_status fovea_nn_activate(const fovea_nn_map *given, fovea_nn_activation ac
   fovea_execution execution;
   const fovea_nn_kernels *kernels;
   fovea_status status = prepare(given, &map, given_execution, &execution, &kernels, error);
-  if (!status) status = fovea_validate_bounds(NULL, &kind, 1, FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_validate_bounds(NULL, &kind, 1, error);
   if (status) return status;
   const map_job data = {&map, kernels, activation};
   const fovea_nn_row_job job = {map.rows, map.dim, 20, &data, activate};

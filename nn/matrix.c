@@ -4,24 +4,38 @@
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 
+#include <string.h>
+
+const char *fovea_nn_singular(const char *name) {
+  static const char *const names[][2] = {
+      {"queries", "query"}, {"keys", "key"}, {"values", "value"}, {"weights", "weight"}, {"features", "feature"}};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(name, names[i][0]) == 0) return names[i][1];
+  return name;
+}
+
 static int is_empty(const fovea_nn_matrix *matrix) {
   return matrix->rows == 0 || matrix->dim == 0;
 }
 
 fovea_status fovea_nn_check_matrix(const fovea_nn_matrix *matrix, int is_output, fovea_error *error) {
-  const fovea_bounded type = fovea_bounded_type("type", matrix->type);
-  fovea_status status = fovea_validate_bounds(matrix->name, &type, 1, FOVEA_ERROR_TYPE, error);
-  if (status || is_empty(matrix)) return status;
+  const char *name = fovea_nn_singular(matrix->name);
+  const int type = (int)matrix->type;
+  if (type < 0 || type >= FOVEA_TYPES) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s_type is %jd; it must be from 0 to %jd", name, (int64_t)type,
+                      (int64_t)FOVEA_TYPES - 1);
+  }
+  if (is_empty(matrix)) return FOVEA_OK;
   const fovea_strides strides = {0, 0, matrix->stride};
   const fovea_shape shape =
       fovea_make_shape(matrix->name, 1, 1, matrix->rows, matrix->dim, strides, fovea_type_bits(matrix->type));
   fovea_reach reach;
   /* The field is a stride of rows, not strides of axes. */
   if (is_output && matrix->rows > 1 && matrix->stride > -matrix->dim && matrix->stride < matrix->dim) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s_stride is %jd; rows of %jd numbers share memory", matrix->name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s_stride is %jd; rows of %jd numbers share memory", name,
                       matrix->stride, matrix->dim);
   }
-  status = fovea_validate_strides(&shape, is_output, &reach, error);
+  const fovea_status status = fovea_validate_strides(&shape, is_output, &reach, error);
   return status ? status : fovea_validate_pointer(&reach, matrix->data, error);
 }
 
@@ -34,7 +48,7 @@ fovea_status fovea_nn_check_apart(const fovea_nn_matrix *output, const fovea_nn_
   if (is_empty(output) || is_empty(other) || !other->data) return FOVEA_OK;
   const fovea_claim a = fovea_nn_claim_of(output), b = fovea_nn_claim_of(other);
   return fovea_claims_overlap(&a, &b)
-             ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name)
+             ? fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s shares memory with %s", output->name, other->name)
              : FOVEA_OK;
 }
 

@@ -31,11 +31,11 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
   const fovea_bounded kind = {"kind", (int)norm->kind, 0, FOVEA_NN_RMS_NORM};
   const fovea_nn_matrix gamma = factors_of("gamma", norm->gamma, norm->dim);
   const fovea_nn_matrix beta = factors_of("beta", norm->beta, norm->dim);
-  fovea_status status = fovea_validate_bounds("norm", &dim, 1, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("norm", &kind, 1, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("norm", &dim, 1, error);
+  if (!status) status = fovea_validate_bounds("norm", &kind, 1, error);
   if (status) return status;
   if (!(norm->eps >= 0 && norm->eps <= 3.4e38)) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "eps is %g; it must be from 0 to 3.4e38", norm->eps);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "eps is %g; it must be from 0 to 3.4e38", norm->eps);
   }
   if (norm->kind == FOVEA_NN_RMS_NORM && norm->beta) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "beta is set and would not be used: kind is FOVEA_NN_RMS_NORM");
@@ -46,7 +46,7 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
 
 fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *given, fovea_error *error) {
   fovea_nn_norm norm;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
   const fovea_status status = fovea_nn_read_norm(given, &norm, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
@@ -58,8 +58,8 @@ fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *given, f
 /* A tensor that is not there must not have settings. */
 static fovea_status check_absent(const fovea_nn_matrix *matrix, fovea_error *error) {
   if (matrix->data || (matrix->type == FOVEA_F32 && matrix->stride == matrix->dim)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s_type or %s_stride is set and would not be used: %s is NULL",
-                    matrix->name, matrix->name, matrix->name);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s_%s is set and would not be used: %s is NULL", matrix->name,
+                    matrix->type != FOVEA_F32 ? "type" : "stride", matrix->name);
 }
 
 /* An output may be an input itself, if it is read and written at the same places. */
@@ -85,7 +85,7 @@ static fovea_status check_rows(const fovea_nn_norm *norm, const fovea_nn_norm_ro
   const fovea_nn_matrix y = {"y", r->y, r->y_type, r->rows, dim, r->y_stride};
   const fovea_nn_matrix residual = {"residual", r->residual, r->residual_type, r->rows, dim, r->residual_stride};
   const fovea_nn_matrix sum = {"sum", r->sum, r->sum_type, r->rows, dim, r->sum_stride};
-  fovea_status status = fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &size, 1, error);
   if (!status) status = check_absent(&residual, error);
   if (!status) status = check_absent(&sum, error);
   if (status) return status;

@@ -52,7 +52,7 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
   *layer = copy;
   if (dim == 0) dim = copy->in;
   if (copy->out % gates == 0 && copy->out / gates == dim) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %jd; it must be %jd times in of hidden, which is %jd",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.out is %jd; it must be %jd times hidden.in, which is %jd",
                     name, copy->out, (int64_t)gates, dim);
 }
 
@@ -60,7 +60,7 @@ static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, 
 static fovea_status read_cell(const fovea_nn_cell *given, int gates, cell_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_struct("cell", given, &call->cell, sizeof call->cell, error);
   if (status) return status;
-  if (!given->hidden) return fovea_fail(error, FOVEA_ERROR_NULL, "hidden is NULL");
+  if (!given->hidden) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "hidden is NULL");
   status = read_layer("hidden", &call->cell.hidden, &call->hidden, gates, 0, error);
   if (status || !given->input) return status;
   return read_layer("input", &call->cell.input, &call->input, gates, call->hidden.in, error);
@@ -81,10 +81,14 @@ static fovea_status check_cell_state(const cell_call *call, fovea_error *error) 
   const int64_t dim = call->hidden.in;
   if (call->gates == GATES_LSTM) return FOVEA_OK; /* pointers are checked like all others */
   const char *name = NULL;
-  if (r->c || r->c_type != FOVEA_F32 || r->c_stride != dim) name = "c";
-  if (r->new_c || r->new_c_type != FOVEA_F32 || r->new_c_stride != dim) name = "new_c";
-  return name ? fovea_fail(error, FOVEA_ERROR_UNUSED,
-                           "%s, its type or its stride is set and would not be used: a GRU has no cell state", name)
+  if (r->c_stride != dim) name = "c_stride";
+  if (r->c_type != FOVEA_F32) name = "c_type";
+  if (r->c) name = "c";
+  if (r->new_c_stride != dim) name = "new_c_stride";
+  if (r->new_c_type != FOVEA_F32) name = "new_c_type";
+  if (r->new_c) name = "new_c";
+  return name ? fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: a GRU has no cell state",
+                           name)
               : FOVEA_OK;
 }
 
@@ -101,7 +105,7 @@ static fovea_status check_rows(const cell_call *call, fovea_error *error) {
       {"c", r->c, r->c_type, with_c, dim, r->c_stride},
       {"y", r->y, r->y_type, rows, dim, r->y_stride},
       {"new_c", r->new_c, r->new_c_type, with_c, dim, r->new_c_stride}};
-  fovea_status status = fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &size, 1, error);
   for (int i = 0; i < TENSORS && !status; i++) status = fovea_nn_check_matrix(&m[i], i >= INPUTS, error);
   for (int i = INPUTS; i < TENSORS && !status; i++) {
     const int replaced = i == Y ? H : C;
@@ -223,9 +227,9 @@ fovea_status fovea_nn_lstm(const fovea_nn_cell *cell, const fovea_nn_cell_rows *
 fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows, size_t *size, fovea_error *error) {
   const fovea_bounded count = {"rows", rows, 0, FOVEA_LENGTH_LIMIT};
   cell_call call = {.gates = 0};
-  if (!size) return fovea_fail(error, FOVEA_ERROR_NULL, "size is NULL");
+  if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;
-  fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_ARGUMENT, error);
   if (!status && read_cell(cell, GATES_GRU, &call, NULL) != FOVEA_OK) {
     status = read_cell(cell, GATES_LSTM, &call, error);
   }

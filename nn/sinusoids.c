@@ -48,18 +48,20 @@ static fovea_status check_settings(const fovea_nn_sinusoid_rows *r, fovea_error 
   const fovea_bounded sizes[] = {{"rows", r->rows, 0, FOVEA_LENGTH_LIMIT}, {"dim", r->dim, 1, WAVE_DIM_LIMIT}};
   const fovea_bounded kinds[] = {{"layout", (int)r->layout, 0, FOVEA_NN_WAVES_IN_HALVES},
                                  {"exponent", (int)r->exponent, 0, FOVEA_NN_WAVES_TO_BASE}};
-  fovea_status status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds(NULL, kinds, 2, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds(NULL, sizes, 2, error);
+  if (!status) status = fovea_validate_bounds(NULL, kinds, 2, error);
   if (status) return status;
   if (!(r->base >= 1) || r->base - r->base != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "base is %g; it must be finite and at least 1", r->base);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "base is %g; it must be finite and at least 1", r->base);
   }
   if (r->scale - r->scale != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", (double)r->scale);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is %g; it must be finite", (double)r->scale);
   }
   if (!r->x && (r->x_type != FOVEA_F32 || r->x_stride != r->dim || r->scale != 1.0f)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "the type, the stride or the scale of x is set and would not be used: x is NULL");
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: x is NULL",
+                      r->x_type != FOVEA_F32  ? "x_type"
+                      : r->x_stride != r->dim ? "x_stride"
+                                              : "scale");
   }
   if (r->positions && r->first_position != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -79,7 +81,7 @@ static fovea_status check_positions(const fovea_nn_sinusoid_rows *r, fovea_error
     return fovea_nn_check_id_range(&positions, -POSITION_LIMIT, POSITION_LIMIT, "", error);
   }
   if (r->first_position >= -POSITION_LIMIT && r->first_position <= last) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_POSITION,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "first_position is %jd for %jd rows; positions must be from %jd to %jd", r->first_position,
                     r->rows, -POSITION_LIMIT, POSITION_LIMIT);
 }

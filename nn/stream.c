@@ -169,7 +169,7 @@ static fovea_status check_tensors(const fovea_nn_stream_call *call, int64_t rows
   const fovea_nn_stream *s = call->stream;
   const fovea_nn_matrix x = {"x", from, FOVEA_F32, rows, s->dim, s->dim};
   const fovea_nn_matrix y = {"y", call->y, FOVEA_F32, written, s->dim, s->dim};
-  const fovea_nn_matrix memory = bytes_of("the stream", s, s->size);
+  const fovea_nn_matrix memory = bytes_of("stream", s, s->size);
   const fovea_nn_matrix scratch = bytes_of("scratch", call->execution.scratch, call->layout.all.size);
   fovea_status status = fovea_nn_check_matrix(&x, 0, error);
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
@@ -188,9 +188,9 @@ static fovea_status check_tensors(const fovea_nn_stream_call *call, int64_t rows
 static fovea_status check_call(fovea_nn_stream_call *call, const fovea_execution *execution, fovea_error *error) {
   fovea_nn_stream *s = call->stream;
   const fovea_execution *e = &call->execution;
-  if (!s) return fovea_fail(error, FOVEA_ERROR_NULL, "stream is NULL");
+  if (!s) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "stream is NULL");
   if (s->broken) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "an earlier call failed while it computed: reset the stream");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "stream failed in an earlier call while it computed: reset it");
   }
   fovea_status status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = fovea_nn_stream_lay_out(s, e, &call->layout, error);
@@ -229,13 +229,13 @@ fovea_status fovea_nn_stream_check(fovea_nn_stream_call *call, const fovea_execu
                                    fovea_error *error) {
   const fovea_bounded count = {"rows", call->rows, 0, FOVEA_LENGTH_LIMIT};
   fovea_status status = check_call(call, execution, error);
-  if (!status) status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds(NULL, &count, 1, error);
   if (status) return status;
   const fovea_nn_stream *s = call->stream;
   const int64_t length = s->layers[0].length, now = length + call->rows;
   if (now > s->most) {
-    return fovea_fail(error, FOVEA_ERROR_POSITION,
-                      "the utterance has %jd frames and gets %jd more; %jd is the limit", length, call->rows,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "rows is %jd, and the utterance has %jd frames already; %jd is the limit", call->rows, length,
                       s->most);
   }
   call->y_rows = fovea_nn_stream_y_rows(s, call->rows, call->ends);
@@ -259,7 +259,7 @@ fovea_status fovea_nn_stream_compute(fovea_nn_stream_call *call, fovea_error *er
 static fovea_status run(fovea_nn_stream_call *call, int64_t *written, const fovea_execution *execution,
                         fovea_error *error) {
   void *allocated;
-  if (!written) return fovea_fail(error, FOVEA_ERROR_NULL, "written is NULL");
+  if (!written) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "written is NULL");
   *written = 0;
   fovea_status status = fovea_nn_stream_check(call, execution, error);
   if (status) return status;
@@ -311,7 +311,7 @@ fovea_status fovea_nn_stream_scratch_size(fovea_nn_stream *stream, const fovea_e
   fovea_nn_stream_scratch layout;
   fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
   if (status) return status;
-  if (!stream) return fovea_fail(error, FOVEA_ERROR_NULL, "stream is NULL");
+  if (!stream) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "stream is NULL");
   status = fovea_nn_stream_lay_out(stream, &measured, &layout, error);
   if (!status) *size = fovea_nn_size_of(&layout.all);
   return status;

@@ -48,10 +48,10 @@ static fovea_status check_arrays(const streams_call *s, const int64_t *written, 
     const char *name;
     const void *array;
   } arrays[] = {{"streams", s->streams}, {"rows", s->rows}, {"x", s->x}, {"y", s->y}, {"written", written}};
-  const fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  const fovea_status status = fovea_validate_bounds(NULL, &count, 1, error);
   if (status || s->count == 0) return status;
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-    if (!arrays[i].array) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", arrays[i].name);
+    if (!arrays[i].array) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", arrays[i].name);
   return FOVEA_OK;
 }
 
@@ -81,14 +81,15 @@ static fovea_status check_scratch(const fovea_nn_stream_call *call, const fovea_
                                   fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   const fovea_nn_matrix others[] = {frames("y", call->y, call->y_rows, s->dim),
-                                    frames("x", call->x, call->rows, s->dim), bytes_of("the stream", s, s->size)};
+                                    frames("x", call->x, call->rows, s->dim), bytes_of("stream", s, s->size)};
   fovea_status status = fovea_nn_stream_check_apart(s, scratch, error);
   for (int i = 0; i < 3 && !status; i++) status = fovea_nn_check_apart(scratch, &others[i], error);
   return status;
 }
 
 static fovea_status name_stream(int64_t i, fovea_status status, const fovea_error *why, fovea_error *error) {
-  return status ? fovea_fail(error, status, "streams[%jd]: %s", i, why->text) : FOVEA_OK;
+  return status ? fovea_fail(error, status, "streams[%jd]%s%s", i, why->field[0] ? "." : ": ", why->text)
+                : FOVEA_OK;
 }
 
 /* Checks each stream by itself, as one of a worker alone, and finds the scratch of a worker. */
@@ -100,7 +101,7 @@ static fovea_status check_each(const streams_call *s, const fovea_execution *exe
     fovea_nn_stream_call call = given(s, i);
     fovea_error why = {.status = FOVEA_OK};
     const fovea_bounded ends = {"ends", call.ends, 0, 1};
-    fovea_status status = fovea_validate_bounds(NULL, &ends, 1, FOVEA_ERROR_SIZE, &why);
+    fovea_status status = fovea_validate_bounds(NULL, &ends, 1, &why);
     if (!status) status = fovea_nn_stream_check(&call, &alone, &why);
     if (status) return name_stream(i, status, &why, error);
     const size_t bytes = call.layout.all.saturated ? SIZE_MAX : call.layout.all.size;
@@ -127,7 +128,7 @@ static fovea_status check_together(const streams_call *s, const streams_layout *
     for (int64_t j = 0; j < i && !status; j++) {
       const fovea_nn_stream_call other = call_of(s, j);
       if (other.stream == call.stream)
-        return fovea_fail(error, FOVEA_ERROR_OVERLAP, "streams[%jd] is the same stream as streams[%jd]", i, j);
+        return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "streams[%jd] is the same stream as streams[%jd]", i, j);
       status = check_pair(&call, &other, &why);
       if (!status) status = check_pair(&other, &call, &why);
     }
@@ -201,9 +202,9 @@ fovea_status fovea_nn_streams_scratch_size(fovea_nn_stream *const *streams, int6
   fovea_execution measured;
   size_t slice = 0;
   fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
-  if (!status) status = fovea_validate_bounds(NULL, &bounds, 1, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds(NULL, &bounds, 1, error);
   if (status || count == 0) return status;
-  if (!streams) return fovea_fail(error, FOVEA_ERROR_NULL, "streams is NULL");
+  if (!streams) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "streams is NULL");
   const fovea_execution alone = fovea_nn_alone(&measured);
   for (int64_t i = 0; i < count; i++) {
     fovea_error why = {.status = FOVEA_OK};

@@ -19,7 +19,7 @@ fovea_status fovea_nn_t5_buckets(int64_t first, int64_t count, int bidirectional
   const fovea_bounded bounds[] = {{"count", count, 0, FOVEA_LENGTH_LIMIT},
                                   {"first", first, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT}};
   fovea_status status = fovea_check_bucket_rule(NULL, bidirectional, buckets, max_distance, error);
-  if (!status) status = fovea_validate_bounds(NULL, bounds, 2, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds(NULL, bounds, 2, error);
   if (status) return status;
   const fovea_reach reach = {"to", 0, count * (int64_t)sizeof *to, _Alignof(int32_t)};
   status = fovea_validate_pointer(&reach, to, error);

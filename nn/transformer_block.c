@@ -50,7 +50,8 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
   call->cross = *cross;
   status = fovea_nn_count_rows(cross->problem, &problem, &rows, error);
   if (status || rows == call->rows) return status;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "cross has %jd rows; self has %jd", rows, call->rows);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.problem has %jd rows; self.problem has %jd", rows,
+                    call->rows);
 }
 
 static fovea_status normalise(const block_call *call, const fovea_nn_norm *norm, const float *from, float *to,

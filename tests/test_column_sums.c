@@ -60,18 +60,18 @@ static void test_refusals(void **state) {
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
   tensors.column_sums = NULL;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_NULL, "column_sums is NULL");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "column_sums is NULL");
   tensors.column_sums = trial.o.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "column_sums shares memory with o");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "column_sums shares memory with o");
   tensors.column_sums = (float *)(void *)((char *)trial.column_sums.data + 1);
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ALIGNMENT, "column_sums");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "column_sums");
   tensors.column_sums = trial.column_sums.data;
   problem.column_rows = (fovea_range){2, 6};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE,
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
                         "column_rows is 2 to 6; it must ascend, from 0 to q_len, which is 5");
   problem.column_rows = (fovea_range){2, 5};
   problem.column_sums = 2;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_RULE, "column_sums is 2; it must be 0 or 1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "column_sums is 2; it must be 0 or 1");
   problem.column_sums = 0;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "column_rows is 2 to 5 and would not be used");
   problem.column_rows = (fovea_range){0, FOVEA_UNLIMITED};

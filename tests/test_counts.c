@@ -156,7 +156,7 @@ static void test_parts(void **state) {
 static void test_errors(void **state) {
   (void)state;
   fovea_counts counts;
-  assert_int_equal(fovea_run_counts(NULL, &counts), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_run_counts(NULL, &counts), FOVEA_ERROR_ARGUMENT);
 }
 
 int main(void) {

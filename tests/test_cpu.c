@@ -278,7 +278,7 @@ static void test_visible_part(void **state) {
     fovea_plan *plan;
     fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
     assert_int_equal(fovea_plan_create(&problem, on_isa(report.name), &plan, NULL),
-                     report.usable ? FOVEA_OK : FOVEA_ERROR_ISA_UNUSABLE);
+                     report.usable ? FOVEA_OK : FOVEA_ERROR_UNSUPPORTED);
     fovea_plan_destroy(plan);
     const struct set *set = set_named(set_of(report.name));
     if (!has_all(features, set->needs)) {

@@ -76,14 +76,14 @@ static void test_refusals(void **state) {
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
   tensors.entropy = NULL;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_NULL, "entropy is NULL");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "entropy is NULL");
   tensors.entropy = trial.lse.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "entropy shares memory with lse");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "entropy shares memory with lse");
   tensors.entropy = (float *)(void *)((char *)trial.entropy.data + 1);
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ALIGNMENT, "entropy");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "entropy");
   tensors.entropy = trial.entropy.data;
   problem.entropy = 2;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_RULE, "entropy is 2; it must be 0 or 1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "entropy is 2; it must be 0 or 1");
   problem.entropy = 0;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "entropy is not NULL and would not be used");
   problem.entropy = problem.to_state = 1;

@@ -57,14 +57,54 @@ static void test_sizes(void **state) {
 static void test_status(void **state) {
   (void)state;
   fovea_error error = {.status = FOVEA_OK};
-  assert_int_equal(fovea_fail(NULL, FOVEA_ERROR_SIZE, "%s", "nobody reads this"), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_fail(&error, FOVEA_ERROR_SIZE, "%s is %jd", "heads", INT64_C(0)), FOVEA_ERROR_SIZE);
-  assert_int_equal(error.status, FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_fail(NULL, FOVEA_ERROR_ARGUMENT, "%s", "nobody reads this"), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_fail(&error, FOVEA_ERROR_ARGUMENT, "%s is %jd", "heads", INT64_C(0)),
+                   FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(error.status, FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "heads is 0");
+  assert_string_equal(error.field, "heads");
+}
+
+static void assert_field(const char *field, const char *text) {
+  fovea_error error;
+  memset(&error, 'x', sizeof error);
+  fovea_fail(&error, FOVEA_ERROR_ARGUMENT, "%s", text);
+  assert_string_equal(error.field, field);
+  assert_string_equal(error.text, text);
+}
+
+/* The field is the name that a text begins with, as C writes it. */
+static void test_fields(void **state) {
+  (void)state;
+  assert_field("q", "q is NULL");
+  assert_field("kv_lens[3]", "kv_lens[3] is -1; it must be from 0 to 5");
+  assert_field("mask_strides.row", "mask_strides.row is 3");
+  assert_field("sequences[0].segments[12].k", "sequences[0].segments[12].k: the elements reach too far");
+  assert_field("streams[1]", "streams[1]: No memory");
+  assert_field("", "No memory for a plan of 7 batch entries");
+  assert_field("", "This CPU has no AMX");
+  assert_field("", "");
+}
+
+/* A name that is too long is cut off, in the field only. */
+static void test_long_fields(void **state) {
+  (void)state;
+  fovea_error error;
+  char name[sizeof error.field + 2], text[sizeof name + 20];
+  for (size_t length = sizeof error.field - 2; length <= sizeof error.field + 1; length++) {
+    memset(name, 'a', length);
+    name[length] = '\0';
+    strcat(strcpy(text, name), " is NULL");
+    fovea_fail(&error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
+    assert_string_equal(error.text, text);
+    assert_int_equal(strlen(error.field), length < sizeof error.field ? length : sizeof error.field - 1);
+    assert_memory_equal(error.field, name, strlen(error.field));
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_locale),
-                                     cmocka_unit_test(test_sizes), cmocka_unit_test(test_status)};
+                                     cmocka_unit_test(test_sizes),   cmocka_unit_test(test_status),
+                                     cmocka_unit_test(test_fields),  cmocka_unit_test(test_long_fields)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

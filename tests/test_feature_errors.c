@@ -26,32 +26,32 @@ static int tear_down(void **state) {
 static void test_types(void **state) {
   (void)state;
   ACCEPTED((void)0);
-  REFUSED(call.problem.q_type = (fovea_type)3, FOVEA_ERROR_TYPE, "q_type", "3", "2");
-  REFUSED(call.problem.k_type = (fovea_type)-1, FOVEA_ERROR_TYPE, "k_type", "-1", "0");
-  REFUSED(call.problem.v_type = (fovea_type)99, FOVEA_ERROR_TYPE, "v_type", "99", "2");
-  REFUSED(call.problem.o_type = (fovea_type)INT32_MAX, FOVEA_ERROR_TYPE, "o_type", "2147483647", "2");
-  REFUSED(call.problem.mask_type = (fovea_mask_type)6, FOVEA_ERROR_TYPE, "mask_type", "6", "5");
-  REFUSED(call.problem.mask_type = (fovea_mask_type)INT32_MIN, FOVEA_ERROR_TYPE, "mask_type", "-2147483648");
-  REFUSED(call.problem.sink = (fovea_sink)3, FOVEA_ERROR_TYPE, "sink", "3", "2");
-  REFUSED(call.problem.sink = (fovea_sink)-7, FOVEA_ERROR_TYPE, "sink", "-7", "0");
+  REFUSED(call.problem.q_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "q_type", "3", "2");
+  REFUSED(call.problem.k_type = (fovea_type)-1, FOVEA_ERROR_ARGUMENT, "k_type", "-1", "0");
+  REFUSED(call.problem.v_type = (fovea_type)99, FOVEA_ERROR_ARGUMENT, "v_type", "99", "2");
+  REFUSED(call.problem.o_type = (fovea_type)INT32_MAX, FOVEA_ERROR_ARGUMENT, "o_type", "2147483647", "2");
+  REFUSED(call.problem.mask_type = (fovea_mask_type)6, FOVEA_ERROR_ARGUMENT, "mask_type", "6", "5");
+  REFUSED(call.problem.mask_type = (fovea_mask_type)INT32_MIN, FOVEA_ERROR_ARGUMENT, "mask_type", "-2147483648");
+  REFUSED(call.problem.sink = (fovea_sink)3, FOVEA_ERROR_ARGUMENT, "sink", "3", "2");
+  REFUSED(call.problem.sink = (fovea_sink)-7, FOVEA_ERROR_ARGUMENT, "sink", "-7", "0");
 }
 
 static void test_masks(void **state) {
   (void)state;
   static const int64_t zeros[] = {0, 0};
   ACCEPTED(call.problem.mask_keys = FOVEA_UNLIMITED);
-  REFUSED(call.problem.mask_keys = -2, FOVEA_ERROR_MASK, "mask_keys", "-2", "0", "20");
-  REFUSED(call.problem.mask_keys = 21, FOVEA_ERROR_MASK, "mask_keys", "21", "20");
-  REFUSED(call.problem.mask_keys = INT64_MAX, FOVEA_ERROR_MASK, "mask_keys", "9223372036854775807");
-  REFUSED(call.problem.mask_strides.key = 2, FOVEA_ERROR_MASK, "mask_strides.key", "2", "1");
-  REFUSED(call.problem.mask_strides.key = -1, FOVEA_ERROR_MASK, "mask_strides.key", "-1");
+  REFUSED(call.problem.mask_keys = -2, FOVEA_ERROR_ARGUMENT, "mask_keys", "-2", "0", "20");
+  REFUSED(call.problem.mask_keys = 21, FOVEA_ERROR_ARGUMENT, "mask_keys", "21", "20");
+  REFUSED(call.problem.mask_keys = INT64_MAX, FOVEA_ERROR_ARGUMENT, "mask_keys", "9223372036854775807");
+  REFUSED(call.problem.mask_strides.key = 2, FOVEA_ERROR_ARGUMENT, "mask_strides.key", "2", "1");
+  REFUSED(call.problem.mask_strides.key = -1, FOVEA_ERROR_ARGUMENT, "mask_strides.key", "-1");
 #define BITS                                                                                                       \
   (call.problem.mask_type = FOVEA_MASK_BITS,                                                                       \
    call.problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 6, 10, 20))
   ACCEPTED(BITS);
-  REFUSED((BITS, call.problem.mask_strides.row = 20), FOVEA_ERROR_MASK, "mask_strides.row", "20", "8");
-  REFUSED((BITS, call.problem.mask_strides.head = 241), FOVEA_ERROR_MASK, "mask_strides.head", "241", "8");
-  REFUSED((BITS, call.problem.mask_strides.batch = -4), FOVEA_ERROR_MASK, "mask_strides.batch", "-4", "8");
+  REFUSED((BITS, call.problem.mask_strides.row = 20), FOVEA_ERROR_ARGUMENT, "mask_strides.row", "20", "8");
+  REFUSED((BITS, call.problem.mask_strides.head = 241), FOVEA_ERROR_ARGUMENT, "mask_strides.head", "241", "8");
+  REFUSED((BITS, call.problem.mask_strides.batch = -4), FOVEA_ERROR_ARGUMENT, "mask_strides.batch", "-4", "8");
   ACCEPTED((BITS, call.problem.mask_strides.batch = 0, call.problem.mask_strides.row = 0));
 #define NO_MASK (call.problem.mask_type = FOVEA_MASK_NONE, call.tensors.mask = NULL)
   ACCEPTED((NO_MASK, call.problem.mask_strides.key = 9)); /* a set stride cannot be told from the default */
@@ -71,44 +71,44 @@ static void test_mask_begin(void **state) {
   static const int32_t packed[] = {2, 9, 20};
   ACCEPTED(call.problem.mask_begin = 20);
   ACCEPTED(call.problem.mask_begins = good);
-  REFUSED(call.problem.mask_begin = 21, FOVEA_ERROR_MASK, "mask_begin is 21", "kv_len", "20");
-  REFUSED(call.problem.mask_begin = -1, FOVEA_ERROR_MASK, "mask_begin is -1", "from 0 to");
-  REFUSED(call.problem.mask_begin = INT64_MIN, FOVEA_ERROR_MASK, "mask_begin is -9223372036854775808");
+  REFUSED(call.problem.mask_begin = 21, FOVEA_ERROR_ARGUMENT, "mask_begin is 21", "kv_len", "20");
+  REFUSED(call.problem.mask_begin = -1, FOVEA_ERROR_ARGUMENT, "mask_begin is -1", "from 0 to");
+  REFUSED(call.problem.mask_begin = INT64_MIN, FOVEA_ERROR_ARGUMENT, "mask_begin is -9223372036854775808");
   REFUSED((call.problem.mask_begin = 3, call.problem.mask_begins = zeros), FOVEA_ERROR_UNUSED, "mask_begin is 3",
           "mask_begins");
-  REFUSED(call.problem.mask_begins = beyond, FOVEA_ERROR_MASK, "mask_begins[1] is 21", "20");
-  REFUSED(call.problem.mask_begins = negative, FOVEA_ERROR_MASK, "mask_begins[0] is -1");
-  REFUSED((call.problem.mask_begins = good, call.problem.kv_lens = lens), FOVEA_ERROR_MASK, "mask_begins[1] is 7",
-          "6");
-  REFUSED((call.problem.mask_begins = good, call.problem.cu_seqlens_kv = packed), FOVEA_ERROR_MASK,
+  REFUSED(call.problem.mask_begins = beyond, FOVEA_ERROR_ARGUMENT, "mask_begins[1] is 21", "20");
+  REFUSED(call.problem.mask_begins = negative, FOVEA_ERROR_ARGUMENT, "mask_begins[0] is -1");
+  REFUSED((call.problem.mask_begins = good, call.problem.kv_lens = lens), FOVEA_ERROR_ARGUMENT,
+          "mask_begins[1] is 7", "6");
+  REFUSED((call.problem.mask_begins = good, call.problem.cu_seqlens_kv = packed), FOVEA_ERROR_ARGUMENT,
           "mask_begins[0] is 20", "7");
   ACCEPTED((call.problem.mask_begin = 5, call.problem.mask_keys = 15));
-  REFUSED((call.problem.mask_begin = 5, call.problem.mask_keys = 16), FOVEA_ERROR_MASK, "mask_keys is 16",
+  REFUSED((call.problem.mask_begin = 5, call.problem.mask_keys = 16), FOVEA_ERROR_ARGUMENT, "mask_keys is 16",
           "mask_begin", "15");
   ACCEPTED((call.problem.mask_begins = zeros, call.problem.mask_keys = 20));
-  REFUSED((call.problem.mask_begins = zeros, call.problem.mask_keys = 21), FOVEA_ERROR_MASK, "mask_keys is 21",
+  REFUSED((call.problem.mask_begins = zeros, call.problem.mask_keys = 21), FOVEA_ERROR_ARGUMENT, "mask_keys is 21",
           "20");
   ACCEPTED((call.problem.mask_begin = 20, call.tensors.mask = NULL)); /* no element of the mask is read */
 }
 
 static void test_mask_strides(void **state) {
   (void)state;
-  REFUSED(call.problem.mask_strides.batch = INT64_MAX, FOVEA_ERROR_STRIDE, "mask_strides", "9223372036854775807");
-  REFUSED(call.problem.mask_strides.head = INT64_MIN + 1, FOVEA_ERROR_STRIDE, "mask_strides",
+  REFUSED(call.problem.mask_strides.batch = INT64_MAX, FOVEA_ERROR_ARGUMENT, "mask_strides", "9223372036854775807");
+  REFUSED(call.problem.mask_strides.head = INT64_MIN + 1, FOVEA_ERROR_ARGUMENT, "mask_strides",
           "-9223372036854775807");
-  REFUSED(call.problem.mask_strides.row = INT64_MAX / 9, FOVEA_ERROR_STRIDE, "mask_strides");
+  REFUSED(call.problem.mask_strides.row = INT64_MAX / 9, FOVEA_ERROR_ARGUMENT, "mask_strides");
 }
 
 static void test_softcap(void **state) {
   (void)state;
-  REFUSED(call.problem.softcap = -1.0, FOVEA_ERROR_SOFTCAP, "softcap", "-1");
-  REFUSED(call.problem.softcap = NAN, FOVEA_ERROR_SOFTCAP, "softcap", "nan");
-  REFUSED(call.problem.softcap = INFINITY, FOVEA_ERROR_SOFTCAP, "softcap", "inf");
-  REFUSED(call.problem.softcap = 3e38, FOVEA_ERROR_SOFTCAP, "softcap", "e38"); /* log2(e) times it is beyond f32 */
-  REFUSED((call.problem.softcap = 1e-30, call.problem.scale = 1e10), FOVEA_ERROR_SOFTCAP, "softcap", "scale");
-  REFUSED((call.problem.softcap = 1e-30, call.problem.scale = -1e10), FOVEA_ERROR_SOFTCAP, "softcap", "scale");
-  REFUSED(call.problem.softcap = 5e-324, FOVEA_ERROR_SOFTCAP, "softcap");
-  REFUSED(call.problem.scale = 3e38, FOVEA_ERROR_SCALE, "scale", "e38");
+  REFUSED(call.problem.softcap = -1.0, FOVEA_ERROR_ARGUMENT, "softcap", "-1");
+  REFUSED(call.problem.softcap = NAN, FOVEA_ERROR_ARGUMENT, "softcap", "nan");
+  REFUSED(call.problem.softcap = INFINITY, FOVEA_ERROR_ARGUMENT, "softcap", "inf");
+  REFUSED(call.problem.softcap = 3e38, FOVEA_ERROR_ARGUMENT, "softcap", "e38"); /* log2(e) times it is beyond f32 */
+  REFUSED((call.problem.softcap = 1e-30, call.problem.scale = 1e10), FOVEA_ERROR_ARGUMENT, "softcap", "scale");
+  REFUSED((call.problem.softcap = 1e-30, call.problem.scale = -1e10), FOVEA_ERROR_ARGUMENT, "softcap", "scale");
+  REFUSED(call.problem.softcap = 5e-324, FOVEA_ERROR_ARGUMENT, "softcap");
+  REFUSED(call.problem.scale = 3e38, FOVEA_ERROR_ARGUMENT, "scale", "e38");
   ACCEPTED(call.problem.softcap = 0.0);
   ACCEPTED(call.problem.softcap = -0.0);
   ACCEPTED((call.problem.softcap = 5e-324, call.problem.scale = 0.0));
@@ -116,8 +116,8 @@ static void test_softcap(void **state) {
 
 static void test_null(void **state) {
   (void)state;
-  REFUSED(call.tensors.mask = NULL, FOVEA_ERROR_NULL, "mask ");
-  REFUSED(call.tensors.sinks = NULL, FOVEA_ERROR_NULL, "sinks ");
+  REFUSED(call.tensors.mask = NULL, FOVEA_ERROR_ARGUMENT, "mask ");
+  REFUSED(call.tensors.sinks = NULL, FOVEA_ERROR_ARGUMENT, "sinks ");
   ACCEPTED((call.tensors.sinks = NULL, call.problem.sink = FOVEA_SINK_ZERO));
   ACCEPTED((call.tensors.sinks = NULL, call.problem.sink = FOVEA_SINK_NONE));
   ACCEPTED((call.tensors.mask = NULL, call.problem.mask_keys = 0)); /* it has no elements */
@@ -136,11 +136,10 @@ static void release_nothing(void *context, void *pointer) {
 
 static void test_allocator(void **state) {
   (void)state;
-  REFUSED(call.execution.allocator.allocate = allocate_nothing, FOVEA_ERROR_NULL, "allocator.release ", "both");
-  REFUSED(call.execution.allocator.release = release_nothing, FOVEA_ERROR_NULL, "allocator.allocate ", "both");
-  REFUSED(
-      (call.execution.allocator.allocate = allocate_nothing, call.execution.allocator.release = release_nothing),
-      FOVEA_ERROR_MEMORY, "no memory");
+  REFUSED(call.execution.allocator.allocate = allocate_nothing, FOVEA_ERROR_ARGUMENT, "allocator.release ", "both");
+  REFUSED(call.execution.allocator.release = release_nothing, FOVEA_ERROR_ARGUMENT, "allocator.allocate ", "both");
+  REFUSED((call.execution.allocator.allocate = allocate_nothing, call.execution.allocator.release = release_nothing),
+          FOVEA_ERROR_MEMORY, "No memory");
 }
 
 static const char *behind(const void *pointer, int64_t bytes) {
@@ -149,29 +148,30 @@ static const char *behind(const void *pointer, int64_t bytes) {
 
 static void test_alignment(void **state) {
   (void)state;
-  REFUSED(call.tensors.q = behind(call.tensors.q, -1), FOVEA_ERROR_ALIGNMENT, "q ", "2");
-  REFUSED(call.tensors.k = behind(call.tensors.k, 1), FOVEA_ERROR_ALIGNMENT, "k ", "2");
-  REFUSED(call.tensors.v = behind(call.tensors.v, -3), FOVEA_ERROR_ALIGNMENT, "v ", "2");
-  REFUSED(call.tensors.o = (char *)call.tensors.o - 1, FOVEA_ERROR_ALIGNMENT, "o ", "2");
-  REFUSED(call.tensors.mask = behind(call.tensors.mask, -1), FOVEA_ERROR_ALIGNMENT, "mask ", "2");
+  REFUSED(call.tensors.q = behind(call.tensors.q, -1), FOVEA_ERROR_ARGUMENT, "q ", "2");
+  REFUSED(call.tensors.k = behind(call.tensors.k, 1), FOVEA_ERROR_ARGUMENT, "k ", "2");
+  REFUSED(call.tensors.v = behind(call.tensors.v, -3), FOVEA_ERROR_ARGUMENT, "v ", "2");
+  REFUSED(call.tensors.o = (char *)call.tensors.o - 1, FOVEA_ERROR_ARGUMENT, "o ", "2");
+  REFUSED(call.tensors.mask = behind(call.tensors.mask, -1), FOVEA_ERROR_ARGUMENT, "mask ", "2");
   REFUSED((call.tensors.mask = behind(call.tensors.mask, -2), call.problem.mask_type = FOVEA_MASK_F32),
-          FOVEA_ERROR_ALIGNMENT, "mask ", "4");
-  REFUSED(call.tensors.sinks = (const float *)(const void *)behind(call.tensors.sinks, -2), FOVEA_ERROR_ALIGNMENT,
+          FOVEA_ERROR_ARGUMENT, "mask ", "4");
+  REFUSED(call.tensors.sinks = (const float *)(const void *)behind(call.tensors.sinks, -2), FOVEA_ERROR_ARGUMENT,
           "sinks ", "4");
-  REFUSED((call.tensors.q = behind(call.tensors.q, -2), call.problem.q_type = FOVEA_F32), FOVEA_ERROR_ALIGNMENT,
+  REFUSED((call.tensors.q = behind(call.tensors.q, -2), call.problem.q_type = FOVEA_F32), FOVEA_ERROR_ARGUMENT,
           "q ", "4");
   ACCEPTED((call.tensors.mask = behind(call.tensors.mask, 1), call.problem.mask_type = FOVEA_MASK_BOOL));
 }
 
 static void test_overlap(void **state) {
   (void)state;
-  REFUSED(call.tensors.o = trial.q.stored, FOVEA_ERROR_OVERLAP, "o ", "q");
-  REFUSED(call.tensors.mask = trial.o.stored + 3, FOVEA_ERROR_OVERLAP, "o ", "mask");
-  REFUSED(call.tensors.mask = trial.o.stored - (trial.mask.memory.size / 2 - 1), FOVEA_ERROR_OVERLAP, "o ", "mask");
-  REFUSED(call.tensors.sinks = (const float *)(const void *)(trial.o.stored + 64), FOVEA_ERROR_OVERLAP, "o ",
+  REFUSED(call.tensors.o = trial.q.stored, FOVEA_ERROR_ARGUMENT, "o ", "q");
+  REFUSED(call.tensors.mask = trial.o.stored + 3, FOVEA_ERROR_ARGUMENT, "o ", "mask");
+  REFUSED(call.tensors.mask = trial.o.stored - (trial.mask.memory.size / 2 - 1), FOVEA_ERROR_ARGUMENT, "o ",
+          "mask");
+  REFUSED(call.tensors.sinks = (const float *)(const void *)(trial.o.stored + 64), FOVEA_ERROR_ARGUMENT, "o ",
           "sinks");
-  REFUSED(call.tensors.sinks = trial.lse.data + 1, FOVEA_ERROR_OVERLAP, "lse", "sinks");
-  REFUSED(call.tensors.lse = (float *)(void *)trial.mask.data, FOVEA_ERROR_OVERLAP, "lse", "mask");
+  REFUSED(call.tensors.sinks = trial.lse.data + 1, FOVEA_ERROR_ARGUMENT, "lse", "sinks");
+  REFUSED(call.tensors.lse = (float *)(void *)trial.mask.data, FOVEA_ERROR_ARGUMENT, "lse", "mask");
   const fovea_mask_strides one_row = {0, 0, 0, 1};
   ACCEPTED((call.tensors.mask = trial.k.stored, call.problem.mask_strides = one_row)); /* inputs may overlap */
 }

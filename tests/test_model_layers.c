@@ -190,28 +190,28 @@ static void test_layer_is_there(void **state) {
   fovea_tensors_init(&tensors, queries, NULL, NULL, o, NULL);
   tensors.sequences = &sequence;
   tensors.layer = LAYERS;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "layer is 3; sequences[0].segments[0].layers is 3");
   tensors.layer = -1;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   tensors.layer = 1;
   segment.layers = 0;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   segment.layers = -1;
   tensors.layer = 0;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   segment.layers = LAYERS;
   segment.k_layer = INT64_C(1) << 57;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_STRIDE);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   problem.segmented = 0;
   fovea_tensors_init(&tensors, queries, keys, values, o, NULL);
   tensors.layer = 1;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
   pages.layers = 0;
-  assert_int_equal(fovea_cache_contiguous(&pages, 0, &segment, &error), FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_cache_contiguous(&pages, 0, &segment, &error), FOVEA_ERROR_ARGUMENT);
   pages.layers = LAYERS;
   pages.v_layer = INT64_C(1) << 57;
-  assert_int_equal(fovea_cache_contiguous(&pages, 0, &segment, &error), FOVEA_ERROR_STRIDE);
+  assert_int_equal(fovea_cache_contiguous(&pages, 0, &segment, &error), FOVEA_ERROR_ARGUMENT);
   free_pages(&pages);
 }
 
@@ -231,7 +231,7 @@ static void test_overlap_is_the_layers(void **state) {
   tensors.sequences = &sequence;
   for (tensors.layer = 0; tensors.layer < LAYERS; tensors.layer++) {
     assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error),
-                     tensors.layer == 2 ? FOVEA_ERROR_OVERLAP : FOVEA_OK);
+                     tensors.layer == 2 ? FOVEA_ERROR_ARGUMENT : FOVEA_OK);
   }
   free_pages(&pages);
 }
@@ -249,14 +249,14 @@ static void test_copies_of_layers(void **state) {
   for (int layer = 0; layer < LAYERS; layer++) append(&from, layer, layer, 0, 0, 10);
   ASSERT_OK(COPY(LAYERS));
   for (int layer = 0; layer < LAYERS; layer++) assert_layer(&to, layer, layer, 0, 10);
-  assert_int_equal(COPY(LAYERS + 1), FOVEA_ERROR_SEGMENTS);
-  assert_int_equal(COPY(0), FOVEA_ERROR_SIZE);
+  assert_int_equal(COPY(LAYERS + 1), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(COPY(0), FOVEA_ERROR_ARGUMENT);
   segments[1].v_layer = 0;
-  assert_int_equal(COPY(LAYERS), FOVEA_ERROR_OVERLAP); /* copied to itself */
+  assert_int_equal(COPY(LAYERS), FOVEA_ERROR_ARGUMENT); /* copied to itself */
   segments[1] = segments[0];
   segments[1].k = (float *)segments[0].k + pages.k_layer; /* layer i over layer i + 1 */
   segments[1].v = (float *)segments[0].v + pages.v_layer;
-  assert_int_equal(COPY(2), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(COPY(2), FOVEA_ERROR_ARGUMENT);
   ASSERT_OK(COPY(1));
 #undef COPY
   free_pages(&pages);
@@ -305,7 +305,7 @@ static void test_paged_batch(void **state) {
     sequences[0].count = -7;
     assert_int_equal(
         fovea_cache_paged_batch(&pages, ENTRIES, tables[0], 6, given, ends, segments, total - 1, sequences, &error),
-        FOVEA_ERROR_SEGMENTS);
+        FOVEA_ERROR_ARGUMENT);
     assert_int_equal(sequences[0].count, -7); /* nothing is written */
   }
   fovea_error error;
@@ -315,10 +315,10 @@ static void test_paged_batch(void **state) {
   fovea_sequence sequence;
 #define BATCH(count, length, end, sequence)                                                                        \
   fovea_cache_paged_batch(&pages, count, &table, length, NULL, end, &segment, 1, sequence, &error)
-  assert_int_equal(BATCH(0, 1, &end, &sequence), FOVEA_ERROR_SIZE);
-  assert_int_equal(BATCH(1, -1, &end, &sequence), FOVEA_ERROR_SEGMENTS);
-  assert_int_equal(BATCH(1, 1, NULL, &sequence), FOVEA_ERROR_NULL);
-  assert_int_equal(BATCH(1, 1, &end, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(BATCH(0, 1, &end, &sequence), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(BATCH(1, -1, &end, &sequence), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(BATCH(1, 1, NULL, &sequence), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(BATCH(1, 1, &end, NULL), FOVEA_ERROR_ARGUMENT);
 #undef BATCH
   free_pages(&pages);
 }

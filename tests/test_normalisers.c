@@ -4,6 +4,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/error_says.h"
 #include "support/execution.h"
 #include "support/executors.h"
 #include "support/outputs.h"
@@ -439,14 +440,14 @@ static void test_refusals(void **state) {
   struct trial trial = trial_create(&good, 1);
   fovea_tensors tensors = trial_tensors(&trial), all = tensors;
   assert_int_equal(fovea_attend(&good, &all, NULL, NULL), FOVEA_OK);
-  REFUSED(FOVEA_ERROR_TYPE, "normaliser is 4", problem.normaliser = (fovea_normaliser)4);
-  REFUSED(FOVEA_ERROR_TYPE, "divisor is 4", problem.divisor = (fovea_divisor)4);
-  REFUSED(FOVEA_ERROR_NORMALISER, "sigmoid_bias is inf", problem.sigmoid_bias = (double)INFINITY);
-  REFUSED(FOVEA_ERROR_NORMALISER, "sigmoid_bias is 1.000000e39", problem.sigmoid_bias = 1e39);
-  REFUSED(FOVEA_ERROR_NORMALISER, "sigmoid_bias is nan", problem.sigmoid_bias = (double)NAN);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser is 4", problem.normaliser = (fovea_normaliser)4);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "divisor is 4", problem.divisor = (fovea_divisor)4);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "sigmoid_bias is inf", problem.sigmoid_bias = (double)INFINITY);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "sigmoid_bias is 1.000000e39", problem.sigmoid_bias = 1e39);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "sigmoid_bias is nan", problem.sigmoid_bias = (double)NAN);
   static const double values[] = {0.0, -1.0, 1e39, 1e-39};
   for (int i = 0; i < 4; i++)
-    REFUSED(FOVEA_ERROR_NORMALISER, "divisor_value is ",
+    REFUSED(FOVEA_ERROR_ARGUMENT, "divisor_value is ",
             (problem.divisor = FOVEA_DIVISOR_CONSTANT, problem.divisor_value = values[i]));
   REFUSED(FOVEA_ERROR_UNUSED,
           "divisor_value is 2.000000 and would not be used: divisor is not FOVEA_DIVISOR_CONSTANT",
@@ -481,13 +482,13 @@ static void test_states_refused(void **state) {
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_OK);
   tensors.lse = lse;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "lse is not NULL"));
+  assert_error_says(&error, "lse is not NULL");
   assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "states are made of the softmax's outputs only"));
+  assert_error_says(&error, "normaliser: states are made of the softmax's outputs only");
   tensors.lse = NULL;
   problem.divisor = FOVEA_DIVISOR_KEYS;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "a state does not count keys"));
+  assert_error_says(&error, "divisor: a state does not count keys");
   trial_destroy(&trial);
 }
 

@@ -45,7 +45,7 @@ static int is_content_with(int workers, int threads, struct trial *trial) {
   const fovea_status status = fovea_plan_run(plan, &tensors, &execution, NULL);
   free(execution.scratch);
   fovea_plan_destroy(plan);
-  if (status == FOVEA_ERROR_SCRATCH) return 0;
+  if (status == FOVEA_ERROR_SPACE) return 0;
   return status == FOVEA_OK ? 1 : -1;
 }
 

@@ -1,6 +1,7 @@
 /* New rows of packed batches, appended and rotated, give what one call for each entry gives. Plans in the caller's
  * memory give what allocated plans give. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/generator.h"
 #include "support/guarded.h"
 #include "support/problems.h"
@@ -91,23 +92,23 @@ static void test_refused_rows(void **state) {
   fovea_new_rows_init(&rows, ENTRIES, HEADS, ROWS, QK_DIM, V_DIM, k, v, sequences[0]);
   rows.cu_seqlens = cumulative;
   rows.row_counts = counts;
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "cu_seqlens is given together with row_counts; one of them must be NULL");
   rows.row_counts = NULL;
   cumulative[2] = 2;
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "cu_seqlens[2] is 2; it must not be less than the one before, 3");
   cumulative[2] = 3;
   cumulative[4] = ROWS + 1;
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   cumulative[4] = ROWS;
   rows.layer = 1;
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   rows.layer = -1;
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   rows.layer = 0;
   rows.k = k_cache[0][2][0]; /* entry 2 writes there */
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   rows.k = k_cache[0][1][0]; /* entry 1 has no rows, and entry 0 reads none there */
   assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_OK);
 }
@@ -152,11 +153,11 @@ static void test_rotation(void **state) {
   fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, 10);
   fovea_rotation_init(&rotation, 1, HEADS, ROWS, QK_DIM, from, to);
   rotation.cu_seqlens = cumulative;
-  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   cumulative[1] = ROWS;
   rotation.cu_seqlens = (const int32_t *)(const void *)to;
   memset(to, 0, sizeof to);
-  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_ERROR_ARGUMENT);
 }
 
 /* The plan of each step is made in the same memory, which has exactly the stated size. */
@@ -198,16 +199,16 @@ static void test_refused_memory(void **state) {
   fovea_plan *plan = (fovea_plan *)(void *)memory;
   fovea_error error;
   fovea_problem_init(&problem, 2, 4, 2, 5, 50, 16, 12);
-  assert_int_equal(fovea_plan_create_in(&problem, NULL, NULL, sizeof memory, &plan, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, NULL, sizeof memory, &plan, &error), FOVEA_ERROR_ARGUMENT);
   assert_null(plan);
-  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory + 8, sizeof memory - 8, &plan, &error),
-                   FOVEA_ERROR_ALIGNMENT);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory + 8, sizeof memory - 8, &plan, &error), FOVEA_ERROR_SPACE);
   assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, fovea_plan_size(2) - 1, &plan, &error),
-                   FOVEA_ERROR_SIZE);
-  assert_non_null(strstr(error.text, "the plan needs"));
-  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, sizeof memory, NULL, &error), FOVEA_ERROR_NULL);
+                   FOVEA_ERROR_SPACE);
+  assert_error_says(&error, "size: the plan needs");
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, sizeof memory, NULL, &error), FOVEA_ERROR_ARGUMENT);
   problem.heads = 3;
-  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, sizeof memory, &plan, &error), FOVEA_ERROR_HEADS);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, sizeof memory, &plan, &error),
+                   FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_plan_size(0), 0);
   assert_true(fovea_plan_size(INT64_MAX) == SIZE_MAX);
 }

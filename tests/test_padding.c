@@ -63,13 +63,15 @@ static void test_refused(void **state) {
   static const int32_t packed[BATCH + 1] = {0, 6, 10};
   fovea_pattern *pattern = window_pattern(0);
   for (int kind = 0; kind < DEPENDENT; kind++) {
-    REFUSED(make_dependent(&call.problem, kind, pattern), FOVEA_ERROR_RULE,
-            "batch entry 0 has q length 10 and kv length 5: the default offset is -5", names[kind], "set q_lens",
-            "offset or offsets");
-    REFUSED((make_dependent(&call.problem, kind, pattern), call.problem.cu_seqlens_q = packed), FOVEA_ERROR_RULE,
-            "q length 6 and kv length 5: the default offset is -1", names[kind], "it; set offset or offsets");
+    REFUSED(make_dependent(&call.problem, kind, pattern), FOVEA_ERROR_ARGUMENT,
+            "offset is -5 by default, since batch entry 0 has q length 10 and kv length 5", names[kind],
+            "set q_lens", "offset or offsets");
+    REFUSED((make_dependent(&call.problem, kind, pattern), call.problem.cu_seqlens_q = packed),
+            FOVEA_ERROR_ARGUMENT, "offset is -1 by default, since batch entry 0 has q length 6 and kv length 5",
+            names[kind], "it; set offset or offsets");
   }
-  REFUSED((call.problem.causal = 1, call.problem.q_lens = no_padding), FOVEA_ERROR_RULE, "entry 0", "q_lens");
+  REFUSED((call.problem.causal = 1, call.problem.q_lens = no_padding), FOVEA_ERROR_ARGUMENT, "offset: entry 0",
+          "q_lens");
   fovea_pattern_destroy(pattern);
 }
 
@@ -107,7 +109,7 @@ static void test_large_batch(void **state) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.allocator = (fovea_allocator){NULL, no_memory, release_nothing};
-  assert_int_equal(fovea_plan_create(&problem, &execution, &plan, &error), FOVEA_ERROR_RULE);
+  assert_int_equal(fovea_plan_create(&problem, &execution, &plan, &error), FOVEA_ERROR_ARGUMENT);
   problem.q_len = 2;
   assert_int_equal(fovea_plan_create(&problem, &execution, &plan, &error), FOVEA_ERROR_MEMORY);
 }
@@ -117,7 +119,7 @@ static void test_contiguous_tensors(void **state) {
   static const float q[3 * DIM], k[2 * DIM];
   float o[3 * DIM];
   memset(o, 0x3a, sizeof o);
-  assert_int_equal(fovea_attention(q, k, k, o, 1, 1, 1, 3, 2, DIM, 1), FOVEA_ERROR_RULE);
+  assert_int_equal(fovea_attention(q, k, k, o, 1, 1, 1, 3, 2, DIM, 1), FOVEA_ERROR_ARGUMENT);
   for (size_t i = 0; i < sizeof o; i++) assert_int_equal(((const unsigned char *)o)[i], 0x3a);
   assert_int_equal(fovea_attention(q, k, k, o, 1, 1, 1, 3, 2, DIM, 0), FOVEA_OK);
 }

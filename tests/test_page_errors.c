@@ -1,6 +1,7 @@
 /* Segments of pages, and pools of pages, that are refused. One call would succeed; each case spoils one thing in
  * it, and nothing is written. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/refusals.h"
 
 #include <stdlib.h>
@@ -86,17 +87,17 @@ static void test_made_sizes(void **state) {
     assert_int_equal(make(PAGED, &pages, (const int32_t[]){5}, 1, 0, 8, 8, &from, NULL), FOVEA_OK);
     memset(cache, 0x3a, sizeof cache);
     fovea_new_rows_init(&rows, 1, sizes[0], 1, sizes[1], sizes[2], numbers, numbers, &to.sequence);
-    assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
+    assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
     assert_string_equal(error.text, words[i % 4]);
     assert_int_equal(
         fovea_sequence_copy(&from.sequence, &to.sequence, 1, sizes[0], sizes[1], sizes[2], 0, 8, NULL, &error),
-        FOVEA_ERROR_SEGMENTS);
+        FOVEA_ERROR_ARGUMENT);
     assert_string_equal(error.text, words[i % 4]);
     fovea_problem_init(&problem, 1, sizes[0], sizes[0], 1, 1, sizes[1], sizes[2]);
     problem.segmented = 1;
     fovea_tensors_init(&tensors, numbers, NULL, NULL, o, NULL);
     tensors.sequences = &to.sequence;
-    assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
+    assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
     assert_string_equal(error.text, words[i % 4]);
     assert_true(is_untouched(cache, sizeof cache));
   }
@@ -104,59 +105,59 @@ static void test_made_sizes(void **state) {
 
 static void test_tables(void **state) {
   (void)state;
-  NOT_MADE(PAGED, table[2] = 8, 4, 0, 40, 8, FOVEA_ERROR_SEGMENTS, "table[2] is 8", "0 to 7");
-  NOT_MADE(PAGED, table[0] = -1, 4, 15, 40, 8, FOVEA_ERROR_SEGMENTS, "table[0] is -1");
-  NOT_MADE(PAGED, (void)0, 4, 0, 65, 8, FOVEA_ERROR_SEGMENTS, "4 pages of 16 rows", "64");
-  NOT_MADE(PAGED, (void)0, -1, 0, 1, 8, FOVEA_ERROR_SEGMENTS, "-1 pages");
-  NOT_MADE(PAGED, (void)0, 4, 0, 64, 3, FOVEA_ERROR_SEGMENTS, "segment_limit is 3", "4 segments");
-  NOT_MADE(PAGED, (void)0, 4, -1, 40, 8, FOVEA_ERROR_POSITION, "-1");
-  NOT_MADE(PAGED, (void)0, 4, 41, 40, 8, FOVEA_ERROR_POSITION, "41", "40");
-  NOT_MADE(PAGED, pages.struct_size = offsetof(fovea_pages, k_format) - 1, 4, 0, 40, 8, FOVEA_ERROR_STRUCT_SIZE,
-           "fovea_pages_init");
-  NOT_MADE(PAGED, pages.struct_size++, 4, 0, 40, 8, FOVEA_ERROR_STRUCT_SIZE, "newer");
-  NOT_MADE(PAGED, pages.count = 0, 4, 0, 40, 8, FOVEA_ERROR_SIZE, "pages.count");
+  NOT_MADE(PAGED, table[2] = 8, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "table[2] is 8", "0 to 7");
+  NOT_MADE(PAGED, table[0] = -1, 4, 15, 40, 8, FOVEA_ERROR_ARGUMENT, "table[0] is -1");
+  NOT_MADE(PAGED, (void)0, 4, 0, 65, 8, FOVEA_ERROR_ARGUMENT, "table_length: 4 pages of 16 rows", "64");
+  NOT_MADE(PAGED, (void)0, -1, 0, 1, 8, FOVEA_ERROR_ARGUMENT, "table_length: -1 pages");
+  NOT_MADE(PAGED, (void)0, 4, 0, 64, 3, FOVEA_ERROR_SPACE, "segment_limit is 3", "4 segments");
+  NOT_MADE(PAGED, (void)0, 4, -1, 40, 8, FOVEA_ERROR_ARGUMENT, "begin: -1");
+  NOT_MADE(PAGED, (void)0, 4, 41, 40, 8, FOVEA_ERROR_ARGUMENT, "begin: 41", "40");
+  NOT_MADE(PAGED, pages.struct_size = offsetof(fovea_pages, k_format) - 1, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT,
+           "pages.struct_size: fovea_pages_init");
+  NOT_MADE(PAGED, pages.struct_size++, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.struct_size: newer");
+  NOT_MADE(PAGED, pages.count = 0, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.count");
   /* Sizes that were changed after the initialiser, whose strides would let rows share memory. */
-  NOT_MADE(PAGED, pages.page_rows *= 2, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.k share memory",
+  NOT_MADE(PAGED, pages.page_rows *= 2, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.k has rows that share memory",
            "fovea_pages_init()");
-  NOT_MADE(PAGED, pages.kv_heads++, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.k share memory");
-  NOT_MADE(PAGED, pages.qk_dim++, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.k share memory");
-  NOT_MADE(PAGED, pages.v_dim++, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.v share memory");
-  NOT_MADE(RING, (pages.layers = 2, pages.v_layer--), 1, 0, 8, 8, FOVEA_ERROR_STRIDE,
-           "rows of pages.v share memory");
-  NOT_MADE(PAGED, pages.page_rows = 0, 4, 0, 40, 8, FOVEA_ERROR_SIZE, "page_rows");
-  NOT_MADE(PAGED, pages.k = NULL, 4, 0, 40, 8, FOVEA_ERROR_NULL, "pages.k");
-  NOT_MADE(PAGED, pages.v = (char *)pages.v + 2, 4, 0, 40, 8, FOVEA_ERROR_ALIGNMENT, "pages.v");
-  NOT_MADE(PAGED, pages.k_strides.batch = INT64_MAX / 3, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "pages.k");
-  NOT_MADE(PAGED, pages.v_type = (fovea_type)5, 4, 0, 40, 8, FOVEA_ERROR_TYPE, "v_type is 5");
-  NOT_MADE(PAGED, pages.k_layout = (fovea_key_layout)2, 4, 0, 40, 8, FOVEA_ERROR_TYPE, "k_layout");
+  NOT_MADE(PAGED, pages.kv_heads++, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.k has rows that share memory");
+  NOT_MADE(PAGED, pages.qk_dim++, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.k has rows that share memory");
+  NOT_MADE(PAGED, pages.v_dim++, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.v has rows that share memory");
+  NOT_MADE(RING, (pages.layers = 2, pages.v_layer--), 1, 0, 8, 8, FOVEA_ERROR_ARGUMENT,
+           "pages.v has rows that share memory");
+  NOT_MADE(PAGED, pages.page_rows = 0, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "page_rows");
+  NOT_MADE(PAGED, pages.k = NULL, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.k");
+  NOT_MADE(PAGED, pages.v = (char *)pages.v + 2, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.v");
+  NOT_MADE(PAGED, pages.k_strides.batch = INT64_MAX / 3, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.k_strides");
+  NOT_MADE(PAGED, pages.v_type = (fovea_type)5, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "v_type is 5");
+  NOT_MADE(PAGED, pages.k_layout = (fovea_key_layout)2, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "k_layout");
   NOT_MADE(PAGED, pages.k_layout = FOVEA_KEYS_IN_PANELS;
-           pages.page_rows = 24, 4, 0, 40, 8, FOVEA_ERROR_SIZE, "24", "multiple of 16");
+           pages.page_rows = 24, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.page_rows is 24", "multiple of 16");
   struct made made;
   const int32_t table[] = {1};
   const fovea_pages pages = good_pages(FOVEA_KEYS_IN_ROWS);
   assert_int_equal(fovea_cache_paged(NULL, table, 1, 0, 1, made.segments, 1, &made.sequence, NULL),
-                   FOVEA_ERROR_NULL);
+                   FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_cache_paged(&pages, NULL, 1, 0, 1, made.segments, 1, &made.sequence, NULL),
-                   FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_cache_paged(&pages, table, 1, 0, 1, NULL, 1, &made.sequence, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_cache_paged(&pages, table, 1, 0, 1, made.segments, 1, NULL, NULL), FOVEA_ERROR_NULL);
+                   FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_cache_paged(&pages, table, 1, 0, 1, NULL, 1, &made.sequence, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_cache_paged(&pages, table, 1, 0, 1, made.segments, 1, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_cache_paged(&pages, NULL, 0, 5, 5, NULL, 0, &made.sequence, NULL), FOVEA_OK);
   assert_int_equal(made.sequence.count, 0);
 }
 
 static void test_rings(void **state) {
   (void)state;
-  NOT_MADE(RING, (void)0, 8, 0, 5, 0, FOVEA_ERROR_SEGMENTS, "page is 8", "0 to 7");
-  NOT_MADE(RING, (void)0, -1, 0, 5, 0, FOVEA_ERROR_SEGMENTS, "page is -1");
-  NOT_MADE(RING, (void)0, 0, 10, 27, 0, FOVEA_ERROR_SEGMENTS, "10 to 26", "holds 16");
-  NOT_MADE(RING, (void)0, 0, -3, 5, 0, FOVEA_ERROR_POSITION, "-3");
-  NOT_MADE(2, (void)0, 8, 0, 0, 0, FOVEA_ERROR_SEGMENTS, "page is 8");
+  NOT_MADE(RING, (void)0, 8, 0, 5, 0, FOVEA_ERROR_ARGUMENT, "page is 8", "0 to 7");
+  NOT_MADE(RING, (void)0, -1, 0, 5, 0, FOVEA_ERROR_ARGUMENT, "page is -1");
+  NOT_MADE(RING, (void)0, 0, 10, 27, 0, FOVEA_ERROR_ARGUMENT, "begin is 10", "26", "holds 16");
+  NOT_MADE(RING, (void)0, 0, -3, 5, 0, FOVEA_ERROR_ARGUMENT, "begin: -3");
+  NOT_MADE(2, (void)0, 8, 0, 0, 0, FOVEA_ERROR_ARGUMENT, "page is 8");
   fovea_segment ring[FOVEA_RING_SEGMENTS];
   const fovea_pages pages = good_pages(FOVEA_KEYS_IN_ROWS);
   fovea_sequence sequence;
-  assert_int_equal(fovea_cache_ring(&pages, 0, 0, 1, NULL, &sequence, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_cache_ring(&pages, 0, 0, 1, ring, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_cache_contiguous(&pages, 0, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_cache_ring(&pages, 0, 0, 1, NULL, &sequence, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_cache_ring(&pages, 0, 0, 1, ring, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_cache_contiguous(&pages, 0, NULL, NULL), FOVEA_ERROR_ARGUMENT);
 }
 
 static void test_page_pool(void **state) {
@@ -164,9 +165,9 @@ static void test_page_pool(void **state) {
   int32_t references[3], page = -5;
   fovea_page_pool pool;
   fovea_error error;
-  assert_int_equal(fovea_page_pool_init(NULL, references, 3, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_page_pool_init(&pool, NULL, 3, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_page_pool_init(&pool, references, 0, NULL), FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_page_pool_init(NULL, references, 3, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_page_pool_init(&pool, NULL, 3, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_page_pool_init(&pool, references, 0, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_page_pool_init(&pool, references, 3, NULL), FOVEA_OK);
   int taken[3] = {0};
   for (int i = 0; i < 3; i++) {
@@ -177,7 +178,7 @@ static void test_page_pool(void **state) {
   }
   page = -5;
   assert_int_equal(fovea_page_take(&pool, &page, &error), FOVEA_ERROR_MEMORY);
-  assert_non_null(strstr(error.text, "3 pages"));
+  assert_error_says(&error, "pool: all 3 are in use");
   assert_int_equal(page, -5);
   assert_int_equal(fovea_page_share(&pool, 1, NULL), FOVEA_OK);
   assert_true(fovea_page_is_shared(&pool, 1));
@@ -185,16 +186,16 @@ static void test_page_pool(void **state) {
   assert_false(fovea_page_is_shared(&pool, 1));
   assert_int_equal(pool.free_count, 0);
   assert_int_equal(fovea_page_release(&pool, 1, NULL), FOVEA_OK);
-  assert_int_equal(fovea_page_release(&pool, 1, &error), FOVEA_ERROR_SEGMENTS);
-  assert_non_null(strstr(error.text, "page 1 is not in use"));
-  assert_int_equal(fovea_page_share(&pool, 1, NULL), FOVEA_ERROR_SEGMENTS);
-  assert_int_equal(fovea_page_share(&pool, 3, NULL), FOVEA_ERROR_SEGMENTS);
-  assert_int_equal(fovea_page_release(&pool, -1, NULL), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_page_release(&pool, 1, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "page is 1, which is not in use");
+  assert_int_equal(fovea_page_share(&pool, 1, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_page_share(&pool, 3, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_page_release(&pool, -1, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_page_take(&pool, &page, NULL), FOVEA_OK);
   assert_int_equal(page, 1);
   references[1] = INT32_MAX; /* the most users that a page may have */
-  assert_int_equal(fovea_page_share(&pool, 1, &error), FOVEA_ERROR_SIZE);
-  assert_non_null(strstr(error.text, "page 1 has 2147483647 users"));
+  assert_int_equal(fovea_page_share(&pool, 1, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "page is 1, which has 2147483647 users");
   assert_int_equal(references[1], INT32_MAX);
 }
 
@@ -212,9 +213,9 @@ static void test_page_own(void **state) {
   assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 99, NULL), FOVEA_OK); /* it has no other user */
   assert_int_equal(page, taken);
   assert_int_equal(fovea_page_share(&pool, page, NULL), FOVEA_OK);
-  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 17, &error), FOVEA_ERROR_SEGMENTS);
-  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, -1, &error), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_page_own(&pages, 1, &pool, NULL, 1, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 17, &error), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, -1, &error), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, NULL, 1, &error), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(page, taken);
   assert_int_equal(pool.free_count, 1);
   assert_true(fovea_page_is_shared(&pool, page));

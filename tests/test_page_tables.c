@@ -221,46 +221,46 @@ static void test_refused_extensions(void **state) {
   int32_t *const tables = cache.tables[0];
   const int64_t longer[SEQUENCES] = {9, 0, 3, 0, 1};
   REFUSED(EXTEND_WITH(NULL, 1, &cache.pool, 1, tables, TABLE, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_NULL, "pages is NULL");
+          FOVEA_ERROR_ARGUMENT, "pages is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 0, &cache.pool, 1, tables, TABLE, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_SIZE, "pages_count is 0; it must be from 1 to 281474976710656");
+          FOVEA_ERROR_ARGUMENT, "pages_count is 0; it must be from 1 to 281474976710656");
   REFUSED(EXTEND_WITH(&cache.pages, 1, NULL, 1, tables, TABLE, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_NULL, "pool is NULL");
+          FOVEA_ERROR_ARGUMENT, "pool is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 0, tables, TABLE, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_SIZE, "batch is 0; it must be from 1 to 281474976710656");
+          FOVEA_ERROR_ARGUMENT, "batch is 0; it must be from 1 to 281474976710656");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, NULL, TABLE, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_NULL, "tables is NULL");
+          FOVEA_ERROR_ARGUMENT, "tables is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, NULL, cache.lengths, longer),
-          FOVEA_ERROR_NULL, "page_counts is NULL");
-  REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, cache.counts, NULL, longer), FOVEA_ERROR_NULL,
-          "lengths is NULL");
+          FOVEA_ERROR_ARGUMENT, "page_counts is NULL");
+  REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, cache.counts, NULL, longer),
+          FOVEA_ERROR_ARGUMENT, "lengths is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, cache.counts, cache.lengths, NULL),
-          FOVEA_ERROR_NULL, "ends is NULL");
+          FOVEA_ERROR_ARGUMENT, "ends is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, 2, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_SEGMENTS, "table_length is 2; ends[0] is 9, which needs 3 pages");
+          FOVEA_ERROR_SPACE, "table_length is 2; ends[0] is 9, which needs 3 pages");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, 1, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_SIZE, "page_counts[0] is 2; it must be from 0 to table_length, which is 1");
-  REFUSED(EXTEND(6, 1, 2, 0, 1), FOVEA_ERROR_LENGTHS,
+          FOVEA_ERROR_ARGUMENT, "page_counts[0] is 2; it must be from 0 to table_length, which is 1");
+  REFUSED(EXTEND(6, 1, 2, 0, 1), FOVEA_ERROR_ARGUMENT,
           "lengths[2] is 3 and ends[2] is 2; they must ascend, from 0 to 281474976710656");
-  REFUSED(EXTEND(9, 1, 25, 0, 1), FOVEA_ERROR_SEGMENTS, "table_length is 6; ends[2] is 25, which needs 7 pages");
-  REFUSED(EXTEND(24, 24, 24, 0, 1), FOVEA_ERROR_MEMORY, "15 pages are needed; 10 of the pool's 14 are free");
+  REFUSED(EXTEND(9, 1, 25, 0, 1), FOVEA_ERROR_SPACE, "table_length is 6; ends[2] is 25, which needs 7 pages");
+  REFUSED(EXTEND(24, 24, 24, 0, 1), FOVEA_ERROR_MEMORY, "pool has 10 free pages of 14; 15 are needed");
   cache.counts[0] = 1;
-  REFUSED(EXTEND(9, 1, 3, 0, 1), FOVEA_ERROR_SEGMENTS, "page_counts[0] is 1; lengths[0] is 6, which needs 2 pages");
+  REFUSED(EXTEND(9, 1, 3, 0, 1), FOVEA_ERROR_ARGUMENT, "page_counts[0] is 1; lengths[0] is 6, which needs 2 pages");
   cache.counts[0] = 2;
   cache.tables[2][0] = 13;
-  REFUSED(EXTEND(9, 1, 4, 0, 1), FOVEA_ERROR_SEGMENTS,
-          "page 0 of table 2 is 13; page_counts[2] is 1, but that page is not in use");
+  REFUSED(EXTEND(9, 1, 4, 0, 1), FOVEA_ERROR_ARGUMENT,
+          "tables[12] is 13; page_counts[2] is 1, but that page is not in use");
   cache.tables[2][0] = PAGES;
-  REFUSED(EXTEND(9, 1, 4, 0, 1), FOVEA_ERROR_SEGMENTS,
-          "page 0 of table 2 is 14; page_counts[2] is 1, but that page is none of the pool's");
+  REFUSED(EXTEND(9, 1, 4, 0, 1), FOVEA_ERROR_ARGUMENT,
+          "tables[12] is 14; page_counts[2] is 1, but that page is none of the pool's");
   set_up();
   cache.pages.count = PAGES - 1;
-  REFUSED(EXTEND(9, 0, 3, 0, 1), FOVEA_ERROR_SIZE, "pages[0].count is 13; the pool has 14 pages");
+  REFUSED(EXTEND(9, 0, 3, 0, 1), FOVEA_ERROR_ARGUMENT, "pages[0].count is 13; the pool has 14 pages");
   cache.pages.count = PAGES;
   fovea_pages differing[2] = {cache.pages, cache.pages};
   differing[1].page_rows = 2;
   REFUSED(EXTEND_WITH(differing, 2, &cache.pool, 1, tables, TABLE, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_SIZE, "pages[1].page_rows is 2; that of pages[0] is 4");
+          FOVEA_ERROR_ARGUMENT, "pages[1].page_rows is 2; that of pages[0] is 4");
 }
 
 static void test_refused_truncations(void **state) {
@@ -270,19 +270,19 @@ static void test_refused_truncations(void **state) {
 #define TRUNCATE(pool, rows, batch, tables, counts, lengths)                                                       \
   fovea_page_truncate(pool, rows, batch, tables, TABLE, counts, lengths, &error)
   const int32_t *const tables = cache.tables[0];
-  REFUSED(TRUNCATE(NULL, PAGE_ROWS, 1, tables, cache.counts, none), FOVEA_ERROR_NULL, "pool is NULL");
-  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, NULL, cache.counts, none), FOVEA_ERROR_NULL, "tables is NULL");
-  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, NULL, none), FOVEA_ERROR_NULL, "page_counts is NULL");
-  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, cache.counts, NULL), FOVEA_ERROR_NULL, "lengths is NULL");
-  REFUSED(TRUNCATE(&cache.pool, 0, 1, tables, cache.counts, none), FOVEA_ERROR_SIZE,
+  REFUSED(TRUNCATE(NULL, PAGE_ROWS, 1, tables, cache.counts, none), FOVEA_ERROR_ARGUMENT, "pool is NULL");
+  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, NULL, cache.counts, none), FOVEA_ERROR_ARGUMENT, "tables is NULL");
+  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, NULL, none), FOVEA_ERROR_ARGUMENT, "page_counts is NULL");
+  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, cache.counts, NULL), FOVEA_ERROR_ARGUMENT, "lengths is NULL");
+  REFUSED(TRUNCATE(&cache.pool, 0, 1, tables, cache.counts, none), FOVEA_ERROR_ARGUMENT,
           "page_rows is 0; it must be from 1 to 281474976710656");
-  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, cache.counts, (&(const int64_t){-1})), FOVEA_ERROR_LENGTHS,
+  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, cache.counts, (&(const int64_t){-1})), FOVEA_ERROR_ARGUMENT,
           "lengths[0] is -1; it must be from 0 to 281474976710656");
   /* The second table names a page twice that has one user: by then pages of both tables were released. */
   cache.tables[2][1] = cache.tables[2][0];
   cache.counts[2] = 2;
-  REFUSED(truncate(&cache, none, &error), FOVEA_ERROR_SEGMENTS,
-          "page 1 of table 2 is 2; page_counts[2] is 2, but that page is not in use");
+  REFUSED(truncate(&cache, none, &error), FOVEA_ERROR_ARGUMENT,
+          "tables[13] is 2; page_counts[2] is 2, but that page is not in use");
   cache.counts[2] = 1;
   assert_users(&cache);
   assert_int_equal(truncate(&cache, none, NULL), FOVEA_OK);

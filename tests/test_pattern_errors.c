@@ -63,7 +63,7 @@ static void assert_rule_accepted(const fovea_rule *rule) {
     const char *const words[] = {__VA_ARGS__, NULL};                                                               \
     assert_rule_refused(&tried, status, words);                                                                    \
   } while (0)
-#define BAD(made, ...) BAD_AS(FOVEA_ERROR_PATTERN, made, __VA_ARGS__)
+#define BAD(made, ...) BAD_AS(FOVEA_ERROR_ARGUMENT, made, __VA_ARGS__)
 #define GOOD(made)                                                                                                 \
   do {                                                                                                             \
     const fovea_rule tried = made;                                                                                 \
@@ -108,21 +108,21 @@ static void test_lists(void **state) {
   static const int64_t negative[] = {3, -2}, beyond[] = {0, KEYS}, starts[] = {0, 2, 2, 4};
   BAD(fovea_rule_documents(some, NULL, -1), "count is -1", "from 0 to");
   BAD(fovea_rule_documents(some, NULL, limit + 1), "count is 2147483649");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_documents(NULL, rows, 3), "keys is NULL", "has 3");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_documents(NULL, rows, 3), "keys is NULL", "has 3");
   GOOD(fovea_rule_documents(NULL, NULL, 0));
   GOOD(fovea_rule_documents(negative, rows, 2));
   BAD(fovea_rule_global(some, -1), "count is -1");
   BAD(fovea_rule_global(some, limit + 1), "count is 2147483649");
   BAD(fovea_rule_global(negative, 2), "positions[1] is -2", "from 0 to 199");
   BAD(fovea_rule_global(beyond, 2), "positions[1] is 200");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_global(NULL, 1), "positions is NULL");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_global(NULL, 1), "positions is NULL");
   GOOD(fovea_rule_global(NULL, 0));
   GOOD(fovea_rule_global(some, 3));
   BAD(fovea_rule_edges(-1, 1, none, NULL), "first is -1", "from 0 to 95");
   BAD(fovea_rule_edges(END + 1, 0, none, NULL), "first is 96");
   BAD(fovea_rule_edges(END - 1, 2, starts, some), "rows is 2", "from 0 to 1");
   BAD(fovea_rule_edges(0, -1, starts, some), "rows is -1");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_edges(0, 3, starts, NULL), "keys is NULL", "has 4");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_edges(0, 3, starts, NULL), "keys is NULL", "has 4");
   GOOD(fovea_rule_edges(END, 0, none, NULL));
   GOOD(fovea_rule_edges(END - 3, 3, starts, some));
   static const int64_t decreasing[] = {0, 2, 1, 4}, below[] = {-1, 0, 0, 0};
@@ -132,7 +132,7 @@ static void test_lists(void **state) {
   BAD(fovea_rule_lists(0, 1, 2, negative), "keys[1] is -2");
   BAD(fovea_rule_lists(0, 1, -1, some), "length is -1");
   BAD(fovea_rule_lists(0, 1, limit + 1, some), "length is 2147483649");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_lists(0, 2, 2, NULL), "keys is NULL", "has 4");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_lists(0, 2, 2, NULL), "keys is NULL", "has 4");
   GOOD(fovea_rule_lists(0, 3, 0, NULL));
   /* Only what lists name is looked at. */
   static const int64_t later[] = {2, 2, 4}, outside[] = {-9, 9999, 1, 2};
@@ -151,8 +151,8 @@ static void test_blocks(void **state) {
   BAD(fovea_rule_blocks(32, 16, 4, starts, columns), "blocks is 4");
   BAD(fovea_rule_blocks(32, 16, 3, decreasing, columns), "starts[2] is 2");
   BAD(fovea_rule_blocks(32, 16, 3, starts, beyond), "columns[3] is 13", "from -1 to 12");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_blocks(32, 16, 3, NULL, columns), "starts of a rule of blocks is NULL");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_blocks(32, 16, 3, starts, NULL), "columns is NULL");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_blocks(32, 16, 3, NULL, columns), "starts is NULL");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_blocks(32, 16, 3, starts, NULL), "columns is NULL");
   GOOD(fovea_rule_blocks(32, 16, 3, starts, columns));
   static const int64_t zero[] = {0, 1};
   GOOD(fovea_rule_blocks(limit, limit, 1, zero, zero));
@@ -162,15 +162,15 @@ static void test_trees(void **state) {
   (void)state;
   static const int64_t own[] = {-1, 1}, circle[] = {1, 2, 0}, later[] = {2, 0, -1}, beyond[] = {-1, 2},
                        below[] = {-2};
-  BAD(fovea_rule_tree(10, 2, own), "parents of node 1 go in a circle");
-  BAD(fovea_rule_tree(10, 3, circle), "parents of node 0 go in a circle");
+  BAD(fovea_rule_tree(10, 2, own), "parents[1] begins a circle");
+  BAD(fovea_rule_tree(10, 3, circle), "parents[0] begins a circle");
   BAD(fovea_rule_tree(10, 2, beyond), "parents[1] is 2", "from -1 to 1");
   BAD(fovea_rule_tree(10, 1, below), "parents[0] is -2");
   BAD(fovea_rule_tree(-1, 1, later), "first is -1", "from 0 to 95");
   BAD(fovea_rule_tree(END + 1, 0, later), "first is 96");
   BAD(fovea_rule_tree(END - 2, 3, later), "nodes is 3", "from 0 to 2");
   BAD(fovea_rule_tree(0, -1, later), "nodes is -1");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_tree(0, 3, NULL), "parents is NULL", "has 3");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_tree(0, 3, NULL), "parents is NULL", "has 3");
   GOOD(fovea_rule_tree(END - 3, 3, later));
   GOOD(fovea_rule_tree(END, 0, NULL));
 }
@@ -186,15 +186,15 @@ static void test_neighbourhoods(void **state) {
   static const fovea_rule_axis axis[FOVEA_RULE_AXES] = {{2, 1, 1, 0}, {2, 1, 1, 0}, {2, 1, 1, 0}};
   BAD(fovea_rule_neighbourhood(0, axis), "axes is 0", "from 1 to 3");
   BAD(fovea_rule_neighbourhood(4, axis), "axes is 4");
-  BAD(neighbourhood(0, 1, 1, 0), "length of an axis is 0", "from 1 to 715827882");
-  BAD(neighbourhood(715827883, 1, 1, 0), "length of an axis is 715827883");
-  BAD(neighbourhood(9, 0, 1, 0), "window of an axis is 0", "from 1 to 9");
-  BAD(neighbourhood(9, 10, 1, 0), "window of an axis is 10");
-  BAD(neighbourhood(9, 5, 2, 0), "window of an axis is 5", "from 1 to 4");
-  BAD(neighbourhood(9, 1, 0, 0), "dilation of an axis is 0", "from 1 to 9");
-  BAD(neighbourhood(9, 1, 10, 0), "dilation of an axis is 10");
-  BAD(neighbourhood(9, 1, 1, 2), "causal of an axis is 2", "from 0 to 1");
-  BAD(neighbourhood(9, 1, 1, -1), "causal of an axis is -1");
+  BAD(neighbourhood(0, 1, 1, 0), "axis[1].length is 0", "from 1 to 715827882");
+  BAD(neighbourhood(715827883, 1, 1, 0), "axis[1].length is 715827883");
+  BAD(neighbourhood(9, 0, 1, 0), "axis[1].window is 0", "from 1 to 9");
+  BAD(neighbourhood(9, 10, 1, 0), "axis[1].window is 10");
+  BAD(neighbourhood(9, 5, 2, 0), "axis[1].window is 5", "from 1 to 4");
+  BAD(neighbourhood(9, 1, 0, 0), "axis[1].dilation is 0", "from 1 to 9");
+  BAD(neighbourhood(9, 1, 10, 0), "axis[1].dilation is 10");
+  BAD(neighbourhood(9, 1, 1, 2), "axis[1].causal is 2", "from 0 to 1");
+  BAD(neighbourhood(9, 1, 1, -1), "axis[1].causal is -1");
   GOOD(neighbourhood(715827882, 3, 1, 1));
   GOOD(neighbourhood(9, 4, 2, 0));
   GOOD(fovea_rule_neighbourhood(3, axis));
@@ -203,16 +203,16 @@ static void test_neighbourhoods(void **state) {
 static void test_joined(void **state) {
   (void)state;
   const fovea_rule causal = fovea_rule_causal();
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_and(NULL, &causal), "a rule is NULL");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_or(&causal, NULL), "a rule is NULL");
-  BAD_AS(FOVEA_ERROR_NULL, fovea_rule_not(NULL), "a rule is NULL");
-  BAD(fovea_rule_of((fovea_rule_kind)0), "kind of a rule is 0");
-  BAD(fovea_rule_of((fovea_rule_kind)16), "kind of a rule is 16");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_and(NULL, &causal), "left is NULL");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_or(&causal, NULL), "right is NULL");
+  BAD_AS(FOVEA_ERROR_ARGUMENT, fovea_rule_not(NULL), "left is NULL");
+  BAD(fovea_rule_of((fovea_rule_kind)0), "kind is 0");
+  BAD(fovea_rule_of((fovea_rule_kind)16), "kind is 16");
   fovea_rule self = fovea_rule_of(FOVEA_RULE_OR);
   self.left = self.right = &self;
   const fovea_pattern_options options = good_options(&self);
-  const char *const words[] = {"more than 4096 rules", "more than 32 deep", NULL};
-  assert_options_refused(&options, FOVEA_ERROR_PATTERN, words);
+  const char *const words[] = {"rule: more than 4096 rules", "more than 32 deep", NULL};
+  assert_options_refused(&options, FOVEA_ERROR_ARGUMENT, words);
 
   /* A chain of 32 rules, and one more; a tree of 4,095 rules, and of 8,191, whose halves are the same rule. */
   fovea_rule chain[33] = {causal}, tree[13] = {causal};
@@ -220,9 +220,9 @@ static void test_joined(void **state) {
   for (int i = 1; i < 13; i++) tree[i] = fovea_rule_or(&tree[i - 1], &tree[i - 1]);
   const fovea_pattern_options deep = good_options(&chain[32]), many = good_options(&tree[12]);
   assert_rule_accepted(&chain[31]);
-  assert_options_refused(&deep, FOVEA_ERROR_PATTERN, words);
+  assert_options_refused(&deep, FOVEA_ERROR_ARGUMENT, words);
   assert_rule_accepted(&tree[11]);
-  assert_options_refused(&many, FOVEA_ERROR_PATTERN, words);
+  assert_options_refused(&many, FOVEA_ERROR_ARGUMENT, words);
 }
 
 /* Fields that a kind does not name are 0: also pointers that nobody would check. */
@@ -231,19 +231,19 @@ static void test_unused_fields(void **state) {
   static const int64_t numbers[] = {0, 0};
   fovea_rule causal = fovea_rule_causal(), rule;
   rule = causal, rule.left = &rule;
-  BAD_AS(FOVEA_ERROR_UNUSED, rule, "left of a rule of kind 1 is set");
+  BAD_AS(FOVEA_ERROR_UNUSED, rule, "left: by a rule of kind 1");
   rule = fovea_rule_not(&causal), rule.right = &causal;
-  BAD_AS(FOVEA_ERROR_UNUSED, rule, "right of a rule of kind 15");
+  BAD_AS(FOVEA_ERROR_UNUSED, rule, "right: by a rule of kind 15");
   rule = fovea_rule_keys(0, 3), rule.step = 2;
-  BAD_AS(FOVEA_ERROR_UNUSED, rule, "step of a rule of kind 4");
+  BAD_AS(FOVEA_ERROR_UNUSED, rule, "step: by a rule of kind 4");
   rule = fovea_rule_window(3, 0), rule.begin = 2;
-  BAD_AS(FOVEA_ERROR_UNUSED, rule, "begin of a rule of kind 2");
+  BAD_AS(FOVEA_ERROR_UNUSED, rule, "begin: by a rule of kind 2");
   rule = fovea_rule_global(numbers, 1), rule.row_numbers = numbers;
-  BAD_AS(FOVEA_ERROR_UNUSED, rule, "row_numbers of a rule of kind 8");
+  BAD_AS(FOVEA_ERROR_UNUSED, rule, "row_numbers: by a rule of kind 8");
   rule = fovea_rule_edges(0, 1, numbers, numbers), rule.step = 2;
-  BAD_AS(FOVEA_ERROR_UNUSED, rule, "step of a rule of kind 10");
+  BAD_AS(FOVEA_ERROR_UNUSED, rule, "step: by a rule of kind 10");
   rule = fovea_rule_tree(0, 0, NULL), rule.axes = 1;
-  BAD_AS(FOVEA_ERROR_UNUSED, rule, "axes of a rule of kind 11");
+  BAD_AS(FOVEA_ERROR_UNUSED, rule, "axes: by a rule of kind 11");
 }
 
 /* ---- Options */
@@ -264,27 +264,27 @@ static void test_options(void **state) {
   fovea_pattern *pattern;
   const fovea_rule all = fovea_rule_causal();
   const fovea_pattern_options good = good_options(&all);
-  assert_options_refused(NULL, FOVEA_ERROR_NULL, (const char *const[]){"options is NULL", NULL});
-  assert_int_equal(fovea_pattern_create(&good, NULL, NULL), FOVEA_ERROR_NULL);
-  OPTIONS_REFUSED(options.rule = NULL, FOVEA_ERROR_NULL, "a rule is NULL");
-  OPTIONS_REFUSED(options.rows = -1, FOVEA_ERROR_PATTERN, "rows is -1", "from 0 to 2147483647");
-  OPTIONS_REFUSED(options.rows = limit, FOVEA_ERROR_PATTERN, "rows is 2147483648");
-  OPTIONS_REFUSED(options.keys = -1, FOVEA_ERROR_PATTERN, "keys is -1");
-  OPTIONS_REFUSED(options.keys = limit, FOVEA_ERROR_PATTERN, "keys is 2147483648");
-  OPTIONS_REFUSED(options.first_row = -1, FOVEA_ERROR_PATTERN, "first_row is -1");
-  OPTIONS_REFUSED(options.first_row = INT64_MAX, FOVEA_ERROR_PATTERN, "first_row is 9223372036854775807");
-  OPTIONS_REFUSED(options.first_row = limit - ROWS, FOVEA_ERROR_PATTERN, "first_row is 2147483558",
+  assert_options_refused(NULL, FOVEA_ERROR_ARGUMENT, (const char *const[]){"options is NULL", NULL});
+  assert_int_equal(fovea_pattern_create(&good, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  OPTIONS_REFUSED(options.rule = NULL, FOVEA_ERROR_ARGUMENT, "rule is NULL");
+  OPTIONS_REFUSED(options.rows = -1, FOVEA_ERROR_ARGUMENT, "rows is -1", "from 0 to 2147483647");
+  OPTIONS_REFUSED(options.rows = limit, FOVEA_ERROR_ARGUMENT, "rows is 2147483648");
+  OPTIONS_REFUSED(options.keys = -1, FOVEA_ERROR_ARGUMENT, "keys is -1");
+  OPTIONS_REFUSED(options.keys = limit, FOVEA_ERROR_ARGUMENT, "keys is 2147483648");
+  OPTIONS_REFUSED(options.first_row = -1, FOVEA_ERROR_ARGUMENT, "first_row is -1");
+  OPTIONS_REFUSED(options.first_row = INT64_MAX, FOVEA_ERROR_ARGUMENT, "first_row is 9223372036854775807");
+  OPTIONS_REFUSED(options.first_row = limit - ROWS, FOVEA_ERROR_ARGUMENT, "first_row is 2147483558",
                   "to 2147483557");
-  OPTIONS_REFUSED(options.by_row = 2, FOVEA_ERROR_PATTERN, "by_row is 2");
+  OPTIONS_REFUSED(options.by_row = 2, FOVEA_ERROR_ARGUMENT, "by_row is 2");
   OPTIONS_REFUSED(options.by_row = 1, FOVEA_ERROR_UNUSED, "first_row is 5", "by_row is 1");
   OPTIONS_REFUSED(options.rules = rules, FOVEA_ERROR_UNUSED, "rule is not NULL", "rules is not NULL");
   OPTIONS_REFUSED(options.heads = 2, FOVEA_ERROR_UNUSED, "heads is 2", "rules is NULL");
-  OPTIONS_REFUSED((options.rule = NULL, options.rules = rules), FOVEA_ERROR_PATTERN, "heads is 0", "from 1 to");
-  OPTIONS_REFUSED((options.rule = NULL, options.rules = rules, options.heads = 2), FOVEA_ERROR_NULL,
-                  "a rule is NULL");
-  OPTIONS_REFUSED(options.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "struct_size", "at least");
-  OPTIONS_REFUSED(options.struct_size++, FOVEA_ERROR_STRUCT_SIZE, "struct_size", "newer");
-  OPTIONS_REFUSED(options.struct_size = 0, FOVEA_ERROR_STRUCT_SIZE, "struct_size");
+  OPTIONS_REFUSED((options.rule = NULL, options.rules = rules), FOVEA_ERROR_ARGUMENT, "heads is 0", "from 1 to");
+  OPTIONS_REFUSED((options.rule = NULL, options.rules = rules, options.heads = 2), FOVEA_ERROR_ARGUMENT,
+                  "rules[1] is NULL");
+  OPTIONS_REFUSED(options.struct_size--, FOVEA_ERROR_ARGUMENT, "options.struct_size", "at least");
+  OPTIONS_REFUSED(options.struct_size++, FOVEA_ERROR_ARGUMENT, "options.struct_size", "newer");
+  OPTIONS_REFUSED(options.struct_size = 0, FOVEA_ERROR_ARGUMENT, "options.struct_size");
   OPTIONS_REFUSED(options.allocator.context = &options, FOVEA_ERROR_UNUSED, "allocator.context");
   fovea_pattern_destroy(NULL);
   assert_int_equal(fovea_pattern_bytes(NULL), 0);
@@ -333,23 +333,24 @@ static void test_problems(void **state) {
   ACCEPTED(call.problem.pattern = four);
   ACCEPTED(call.problem.patterns = neither);
   ACCEPTED(call.problem.patterns = both);
-  REFUSED(call.problem.pattern = late, FOVEA_ERROR_PATTERN, "rows of entry 0", "positions 30 to 49",
+  REFUSED(call.problem.pattern = late, FOVEA_ERROR_ARGUMENT, "pattern: rows of entry 0", "positions 30 to 49",
           "rows 31 to 49");
-  REFUSED(call.problem.pattern = early, FOVEA_ERROR_PATTERN, "rows of entry 0", "positions 30 to 49",
+  REFUSED(call.problem.pattern = early, FOVEA_ERROR_ARGUMENT, "pattern: rows of entry 0", "positions 30 to 49",
           "rows 0 to 48");
-  REFUSED(call.problem.pattern = few_rows, FOVEA_ERROR_PATTERN, "positions 0 to 19", "rows 0 to 18");
-  REFUSED(call.problem.pattern = narrow, FOVEA_ERROR_PATTERN, "entry 0 has 50 keys", "for 49");
-  REFUSED(call.problem.pattern = three, FOVEA_ERROR_PATTERN, "3 heads", "has 4, and 2 kv heads");
-  REFUSED(call.problem.patterns = second, FOVEA_ERROR_PATTERN, "rows of entry 1", "positions 30 to 49");
+  REFUSED(call.problem.pattern = few_rows, FOVEA_ERROR_ARGUMENT, "pattern: positions 0 to 19", "rows 0 to 18");
+  REFUSED(call.problem.pattern = narrow, FOVEA_ERROR_ARGUMENT, "pattern: entry 0 has 50", "for 49 keys");
+  REFUSED(call.problem.pattern = three, FOVEA_ERROR_ARGUMENT, "pattern: 3 heads", "has 4, and 2 kv heads");
+  REFUSED(call.problem.patterns = second, FOVEA_ERROR_ARGUMENT, "patterns[1]: rows of entry 1",
+          "positions 30 to 49");
   REFUSED((call.problem.patterns = both, call.problem.pattern = good), FOVEA_ERROR_UNUSED, "pattern is not NULL",
           "patterns is not NULL");
-  REFUSED((call.problem.pattern = early, call.problem.offsets = offsets), FOVEA_ERROR_PATTERN, "entry 1",
+  REFUSED((call.problem.pattern = early, call.problem.offsets = offsets), FOVEA_ERROR_ARGUMENT, "pattern: entry 1",
           "positions -1 to 18");
   /* What no row may see needs no pattern. */
   second[1] = none;
   ACCEPTED((call.problem.patterns = second, call.problem.q_lens = no_rows, call.problem.offset = 30));
   ACCEPTED((call.problem.patterns = second, call.problem.kv_lens = no_keys, call.problem.offset = 30));
-  REFUSED(call.problem.patterns = second, FOVEA_ERROR_PATTERN, "entry 1");
+  REFUSED(call.problem.patterns = second, FOVEA_ERROR_ARGUMENT, "patterns[1]: entry 1");
   fovea_pattern *const all[] = {good, late, early, narrow, by_row, few_rows, three, two, four, none};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fovea_pattern_destroy(all[i]);
   trial_destroy(&trial);

@@ -60,7 +60,7 @@ static void test_no_memory(void **state) {
         assert_true(fovea_pattern_bytes(pattern) <= bank.bytes);
         fovea_pattern_destroy(pattern);
       } else {
-        const char *const words[] = {"no memory for", NULL};
+        const char *const words[] = {"No memory for", NULL};
         assert_int_equal(status, FOVEA_ERROR_MEMORY);
         assert_says(&error, FOVEA_ERROR_MEMORY, words);
         assert_true(strstr(error.text, " bytes") != NULL || strstr(error.text, " 90 rows see") != NULL);
@@ -90,7 +90,7 @@ static void test_nothing(void **state) {
         assert_int_equal(fovea_pattern_sees(pattern, 0, 0, 0), 0);
         fovea_pattern_destroy(pattern);
       } else { /* lists that name what is not there */
-        assert_int_equal(status, FOVEA_ERROR_PATTERN);
+        assert_int_equal(status, FOVEA_ERROR_ARGUMENT);
         assert_true(rule->count > 0);
       }
     }

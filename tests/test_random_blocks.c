@@ -94,14 +94,14 @@ static void refuse(int64_t blocks, int64_t key_blocks, int64_t chosen, int64_t *
 static void test_refusals(void **state) {
   (void)state;
   const int64_t limit = INT64_C(1) << 31;
-  refuse(-1, 5, 2, starts, columns, FOVEA_ERROR_PATTERN, "blocks is -1; it must be from 0 to 2147483648");
-  refuse(limit + 1, 5, 2, starts, columns, FOVEA_ERROR_PATTERN, "blocks is 2147483649");
-  refuse(1, limit + 1, 2, starts, columns, FOVEA_ERROR_PATTERN, "key_blocks is 2147483649");
-  refuse(1, -1, 0, starts, columns, FOVEA_ERROR_PATTERN, "key_blocks is -1");
-  refuse(1, 5, 6, starts, columns, FOVEA_ERROR_PATTERN, "chosen is 6; it must be from 0 to 5");
-  refuse(1, 5, -1, starts, columns, FOVEA_ERROR_PATTERN, "chosen is -1");
-  refuse(1, 5, 2, NULL, columns, FOVEA_ERROR_NULL, "starts is NULL");
-  refuse(1, 5, 2, starts, NULL, FOVEA_ERROR_NULL, "columns is NULL");
+  refuse(-1, 5, 2, starts, columns, FOVEA_ERROR_ARGUMENT, "blocks is -1; it must be from 0 to 2147483648");
+  refuse(limit + 1, 5, 2, starts, columns, FOVEA_ERROR_ARGUMENT, "blocks is 2147483649");
+  refuse(1, limit + 1, 2, starts, columns, FOVEA_ERROR_ARGUMENT, "key_blocks is 2147483649");
+  refuse(1, -1, 0, starts, columns, FOVEA_ERROR_ARGUMENT, "key_blocks is -1");
+  refuse(1, 5, 6, starts, columns, FOVEA_ERROR_ARGUMENT, "chosen is 6; it must be from 0 to 5");
+  refuse(1, 5, -1, starts, columns, FOVEA_ERROR_ARGUMENT, "chosen is -1");
+  refuse(1, 5, 2, NULL, columns, FOVEA_ERROR_ARGUMENT, "starts is NULL");
+  refuse(1, 5, 2, starts, NULL, FOVEA_ERROR_ARGUMENT, "columns is NULL");
   assert_int_equal(fovea_random_blocks(1, 3, 5, 0, starts, NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_random_blocks(1, 0, 5, 2, starts, NULL, NULL), FOVEA_OK);
 }

@@ -1,6 +1,7 @@
 /* Row-wise calls (new rows of caches, copies, rotary embedding, states) give the same bits on the calling thread,
  * on the library's threads and on a caller's parallel-for, in any order of tasks. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/executors.h"
 #include "support/generator.h"
 
@@ -186,7 +187,7 @@ static void test_refused(void **state) {
   fovea_execution executions[3];
   fovea_segment segment;
   const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
-  const fovea_status expected[3] = {FOVEA_ERROR_UNUSED, FOVEA_ERROR_UNUSED, FOVEA_ERROR_TASK};
+  const fovea_status expected[3] = {FOVEA_ERROR_UNUSED, FOVEA_ERROR_UNUSED, FOVEA_ERROR_ARGUMENT};
   fovea_rotary rotary;
   fovea_rotation rotation;
   fovea_new_rows rows;
@@ -213,7 +214,7 @@ static void test_refused(void **state) {
   for (int i = 0; i < 3; i++) {
     fovea_error error;
     assert_int_equal(fovea_rotary_apply(&rotary, &rotation, &executions[i], &error), expected[i]);
-    assert_non_null(strstr(error.text, i < 2 ? "scratch" : "threads"));
+    assert_error_says(&error, i == 0 ? "scratch" : i == 1 ? "scratch_size" : "threads");
     assert_int_equal(fovea_append(&rows, NULL, &executions[i], NULL), expected[i]);
     assert_int_equal(fovea_sequence_copy(&sequence, &sequence, 1, 1, DIM, DIM, 0, 0, &executions[i], NULL),
                      expected[i]);

@@ -67,20 +67,20 @@ static void test_refusals(void **state) {
   trial = trial_create(&problem, 1);
   static double bad[10];
   REFUSED(call.problem.scale = 0.5, FOVEA_ERROR_UNUSED, "scale is 0.5", "heads have scales");
-  REFUSED(call.problem.scales = (fovea_scales)4, FOVEA_ERROR_TYPE, "scales is 4");
+  REFUSED(call.problem.scales = (fovea_scales)4, FOVEA_ERROR_ARGUMENT, "scales is 4");
   REFUSED(call.problem.scales = FOVEA_SCALES_PER_HEAD, FOVEA_ERROR_UNUSED, "row_scales is not NULL");
   REFUSED(call.problem.scales = FOVEA_SCALES_PER_ROW, FOVEA_ERROR_UNUSED, "head_scales is not NULL");
-  REFUSED(call.tensors.head_scales = NULL, FOVEA_ERROR_NULL, "head_scales is NULL");
-  REFUSED(call.tensors.row_scales = NULL, FOVEA_ERROR_NULL, "row_scales is NULL");
+  REFUSED(call.tensors.head_scales = NULL, FOVEA_ERROR_ARGUMENT, "head_scales is NULL");
+  REFUSED(call.tensors.row_scales = NULL, FOVEA_ERROR_ARGUMENT, "row_scales is NULL");
   bad[3] = NAN;
-  REFUSED(call.tensors.row_scales = bad, FOVEA_ERROR_SCALE, "row_scales[3] is nan");
-  REFUSED(call.tensors.head_scales = bad, FOVEA_ERROR_SCALE, "head_scales[3] is nan");
+  REFUSED(call.tensors.row_scales = bad, FOVEA_ERROR_ARGUMENT, "row_scales[3] is nan");
+  REFUSED(call.tensors.head_scales = bad, FOVEA_ERROR_ARGUMENT, "head_scales[3] is nan");
   bad[3] = -1e40;
-  REFUSED(call.tensors.row_scales = bad, FOVEA_ERROR_SCALE, "the largest scales make a scale of");
+  REFUSED(call.tensors.row_scales = bad, FOVEA_ERROR_ARGUMENT, "row_scales make a scale of");
   REFUSED(call.tensors.head_scales = (const double *)(void *)((char *)trial.head_scales.data + 4),
-          FOVEA_ERROR_ALIGNMENT, "head_scales");
-  REFUSED(call.tensors.o = trial.row_scales.data, FOVEA_ERROR_OVERLAP, "o shares memory with row_scales");
-  REFUSED(call.tensors.lse = (float *)(void *)trial.head_scales.data, FOVEA_ERROR_OVERLAP,
+          FOVEA_ERROR_ARGUMENT, "head_scales");
+  REFUSED(call.tensors.o = trial.row_scales.data, FOVEA_ERROR_ARGUMENT, "o shares memory with row_scales");
+  REFUSED(call.tensors.lse = (float *)(void *)trial.head_scales.data, FOVEA_ERROR_ARGUMENT,
           "lse shares memory with head_scales");
   trial_destroy(&trial);
 }

@@ -199,13 +199,14 @@ static void test_refusals(void **state) {
   trial = trial_create(&problem, 1);
   ACCEPTED((void)0);
   ACCEPTED(call.problem.leaky_slope = 0.0);
-  REFUSED(call.problem.leaky_slope = 1.0, FOVEA_ERROR_ACTIVATION, "leaky_slope is 1.0", "below 1");
-  REFUSED(call.problem.leaky_slope = -0.2, FOVEA_ERROR_ACTIVATION, "leaky_slope is -0.2", "at least 0");
-  REFUSED(call.problem.leaky_slope = NAN, FOVEA_ERROR_ACTIVATION, "leaky_slope is", "nan");
-  REFUSED(call.problem.leaky_slope = INFINITY, FOVEA_ERROR_ACTIVATION, "leaky_slope is inf");
-  REFUSED(call.problem.score_activation = (fovea_score_activation)2, FOVEA_ERROR_TYPE, "score_activation", "2",
+  REFUSED(call.problem.leaky_slope = 1.0, FOVEA_ERROR_ARGUMENT, "leaky_slope is 1.0", "below 1");
+  REFUSED(call.problem.leaky_slope = -0.2, FOVEA_ERROR_ARGUMENT, "leaky_slope is -0.2", "at least 0");
+  REFUSED(call.problem.leaky_slope = NAN, FOVEA_ERROR_ARGUMENT, "leaky_slope is", "nan");
+  REFUSED(call.problem.leaky_slope = INFINITY, FOVEA_ERROR_ARGUMENT, "leaky_slope is inf");
+  REFUSED(call.problem.score_activation = (fovea_score_activation)2, FOVEA_ERROR_ARGUMENT, "score_activation", "2",
           "1");
-  REFUSED(call.problem.score_activation = (fovea_score_activation)-1, FOVEA_ERROR_TYPE, "score_activation", "-1");
+  REFUSED(call.problem.score_activation = (fovea_score_activation)-1, FOVEA_ERROR_ARGUMENT, "score_activation",
+          "-1");
   REFUSED(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_NONE, FOVEA_ERROR_UNUSED, "leaky_slope is 0.2",
           "score_activation is FOVEA_SCORE_ACTIVATION_NONE");
   trial_destroy(&trial);

@@ -1,5 +1,6 @@
 /* Scores as an output: weights, and scores in natural units. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/outputs.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -155,33 +156,33 @@ static void test_refusals(void **state) {
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
   tensors.scores = NULL;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_NULL, "scores is NULL");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores is NULL");
   tensors.scores = trial.o.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with o");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores shares memory with o");
   tensors.scores = trial.lse.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with lse");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores shares memory with lse");
   tensors.scores = trial.k.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with k");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores shares memory with k");
   tensors.scores = (float *)(void *)((char *)trial.scores.data + 1);
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ALIGNMENT, "scores");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores");
   tensors.scores = trial.scores.data;
   problem.score_strides.row = 6;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_STRIDE, "scores");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_strides.row");
   problem = problem_with(2, 2, 5, 7);
   problem.score_output = (fovea_score_output)5;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_TYPE, "score_output is 5");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_output is 5");
   problem.score_output = FOVEA_SCORES_WEIGHTS;
   problem.score_heads = (fovea_range){1, 3};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE,
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
                         "score_heads is 1 to 3; it must ascend, from 0 to heads, which is 2");
   problem.score_heads = (fovea_range){2, 1};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "score_heads is 2 to 1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_heads is 2 to 1");
   problem.score_heads = (fovea_range){0, 2};
   problem.score_rows = (fovea_range){-1, FOVEA_UNLIMITED};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "score_rows is -1 to -1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_rows is -1 to -1");
   problem.score_rows = (fovea_range){5, FOVEA_UNLIMITED};
   problem.score_keys = (fovea_range){0, 8};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE,
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
                         "score_keys is 0 to 8; it must ascend, from 0 to kv_len, which is 7");
   problem.score_keys.end = 7;
   problem.score_output = FOVEA_SCORES_NONE;
@@ -210,12 +211,12 @@ static void test_other_calls(void **state) {
   execution.threads = 1;
   execution.scratch = (void *)(((uintptr_t)trial.scores.data + 63) / 64 * 64);
   execution.scratch_size = 1 << 30;
-  assert_int_equal(fovea_attend(&problem, &tensors, &execution, &error), FOVEA_ERROR_OVERLAP);
-  assert_non_null(strstr(error.text, "scratch shares memory with scores"));
+  assert_int_equal(fovea_attend(&problem, &tensors, &execution, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "scratch shares memory with scores");
   fovea_state_init(&from, 2, 2, 256, 12, 0, 256, numbers);
   tensors.state = &from;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "score_output is 1 and would not be used: a state has no room for it"));
+  assert_error_says(&error, "score_output is 1 and would not be used: a state has no room for it");
   trial_destroy(&trial);
 }
 

@@ -80,32 +80,33 @@ static void assert_call_refused(const struct segmented_call *call, fovea_status 
 
 static void test_problems(void **state) {
   (void)state;
-  NOT_ATTENDED(call.problem.segmented = 2, FOVEA_ERROR_RULE, "segmented is 2");
+  NOT_ATTENDED(call.problem.segmented = 2, FOVEA_ERROR_ARGUMENT, "segmented is 2");
   NOT_ATTENDED(call.problem.kv_lens = NULL;
-               call.problem.cu_seqlens_kv = cumulative, FOVEA_ERROR_LENGTHS, "cu_seqlens_kv", "must be NULL");
-  NOT_ATTENDED(begins[1] = -1, FOVEA_ERROR_LENGTHS, "kv_begins[1] is -1", "0 to 20");
-  NOT_ATTENDED(begins[0] = 8; lengths[0] = 7, FOVEA_ERROR_LENGTHS, "kv_begins[0] is 8", "0 to 7");
-  NOT_ATTENDED(call.problem.kv_lens = NULL; begins[0] = KEYS + 1, FOVEA_ERROR_LENGTHS, "kv_begins[0] is 21");
+               call.problem.cu_seqlens_kv = cumulative, FOVEA_ERROR_ARGUMENT, "cu_seqlens_kv", "must be NULL");
+  NOT_ATTENDED(begins[1] = -1, FOVEA_ERROR_ARGUMENT, "kv_begins[1] is -1", "0 to 20");
+  NOT_ATTENDED(begins[0] = 8; lengths[0] = 7, FOVEA_ERROR_ARGUMENT, "kv_begins[0] is 8", "0 to 7");
+  NOT_ATTENDED(call.problem.kv_lens = NULL; begins[0] = KEYS + 1, FOVEA_ERROR_ARGUMENT, "kv_begins[0] is 21");
 }
 
 static void test_sequences(void **state) {
   (void)state;
-  NOT_ATTENDED(call.tensors.sequences = NULL, FOVEA_ERROR_NULL, "sequences is NULL");
-  NOT_ATTENDED(sequences[1].segments = NULL, FOVEA_ERROR_NULL, "sequences[1].segments is NULL while count is 2");
-  NOT_ATTENDED(sequences[1].count = 0, FOVEA_ERROR_SEGMENTS, "sequences[1] has no segments", "5 to 19");
-  NOT_ATTENDED(sequences[1].count = -1, FOVEA_ERROR_SEGMENTS, "sequences[1] has no segments");
-  NOT_ATTENDED(sequences[1].count = 1, FOVEA_ERROR_SEGMENTS, "sequences[1] holds positions 0 to 18", "5 to 19");
-  NOT_ATTENDED(segments[0][0].k_layout = (fovea_key_layout)2, FOVEA_ERROR_TYPE,
+  NOT_ATTENDED(call.tensors.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  NOT_ATTENDED(sequences[1].segments = NULL, FOVEA_ERROR_ARGUMENT,
+               "sequences[1].segments is NULL while count is 2");
+  NOT_ATTENDED(sequences[1].count = 0, FOVEA_ERROR_ARGUMENT, "sequences[1] has no segments", "5 to 19");
+  NOT_ATTENDED(sequences[1].count = -1, FOVEA_ERROR_ARGUMENT, "sequences[1] has no segments");
+  NOT_ATTENDED(sequences[1].count = 1, FOVEA_ERROR_ARGUMENT, "sequences[1] holds positions 0 to 18", "5 to 19");
+  NOT_ATTENDED(segments[0][0].k_layout = (fovea_key_layout)2, FOVEA_ERROR_ARGUMENT,
                "sequences[0].segments[0].k_layout is 2");
-  NOT_ATTENDED(segments[1][1].k = (char *)k[1] + 2, FOVEA_ERROR_ALIGNMENT,
+  NOT_ATTENDED(segments[1][1].k = (char *)k[1] + 2, FOVEA_ERROR_ARGUMENT,
                "sequences[1].segments[1].k is 2 bytes off an address that is a multiple of 4");
   NOT_ATTENDED(begins[1] = 0; segments[1][0].first = 4;
-               segments[1][0].rows = KEYS - 5, FOVEA_ERROR_SEGMENTS,
+               segments[1][0].rows = KEYS - 5, FOVEA_ERROR_ARGUMENT,
                "sequences[1] holds positions 4 to 19; positions 0 to 19 are wanted",
                "set kv_begins[1] of the problem to 4");
-  NOT_ATTENDED(segments[0][1].v = NULL, FOVEA_ERROR_NULL, "sequences[0].segments[1].v is NULL");
-  NOT_ATTENDED(segments[1][0].v = o, FOVEA_ERROR_OVERLAP, "o shares memory with v");
-  NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_OVERLAP, "shares memory with k");
+  NOT_ATTENDED(segments[0][1].v = NULL, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[1].v is NULL");
+  NOT_ATTENDED(segments[1][0].v = o, FOVEA_ERROR_ARGUMENT, "o shares memory with v");
+  NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_ARGUMENT, "lse shares memory with k");
 }
 
 /* Segments that know their heads and dims are for problems with these. 0: not known. */
@@ -115,13 +116,13 @@ static void test_sizes(void **state) {
   segments[0][0].kv_heads = segments[1][1].kv_heads = HEADS;
   segments[0][0].qk_dim = segments[1][1].v_dim = DIM;
   assert_int_equal(fovea_attend(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
-  NOT_ATTENDED(segments[1][0].kv_heads = HEADS + 1, FOVEA_ERROR_SEGMENTS,
+  NOT_ATTENDED(segments[1][0].kv_heads = HEADS + 1, FOVEA_ERROR_ARGUMENT,
                "kv_heads is 2; sequences[1].segments[0].kv_heads is 3");
-  NOT_ATTENDED(segments[0][1].qk_dim = DIM - 1, FOVEA_ERROR_SEGMENTS,
+  NOT_ATTENDED(segments[0][1].qk_dim = DIM - 1, FOVEA_ERROR_ARGUMENT,
                "qk_dim is 6; sequences[0].segments[1].qk_dim is 5");
-  NOT_ATTENDED(segments[0][0].v_dim = 2 * DIM, FOVEA_ERROR_SEGMENTS,
+  NOT_ATTENDED(segments[0][0].v_dim = 2 * DIM, FOVEA_ERROR_ARGUMENT,
                "v_dim is 6; sequences[0].segments[0].v_dim is 12");
-  NOT_ATTENDED(segments[0][0].v_dim = -1, FOVEA_ERROR_SEGMENTS, "v_dim is 6; sequences[0].segments[0].v_dim is -1");
+  NOT_ATTENDED(segments[0][0].v_dim = -1, FOVEA_ERROR_ARGUMENT, "v_dim is 6; sequences[0].segments[0].v_dim is -1");
 }
 
 /* Only keys that rows see may not be shared: of 20 keys, with a window of 4, the last three rows see 7. */
@@ -139,7 +140,7 @@ static void test_keys_that_are_not_seen(void **state) {
     call.tensors.o = memory + place * DIM;
     const fovea_status status = fovea_attend(&call.problem, &call.tensors, NULL, &error);
     const int64_t first_seen = KEYS - ROWS - 4;
-    assert_int_equal(status, place + ROWS <= first_seen ? FOVEA_OK : FOVEA_ERROR_OVERLAP);
+    assert_int_equal(status, place + ROWS <= first_seen ? FOVEA_OK : FOVEA_ERROR_ARGUMENT);
   }
 }
 

@@ -3,6 +3,7 @@
  */
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/refusals.h"
 
 #include <stdlib.h>
@@ -201,14 +202,14 @@ static void test_layers(void **state) {
   fovea_pages pages = pages_of(&store, EARLIER, FOVEA_KEYS_IN_ROWS);
   pages.layers = 2;
   assert_int_equal(fovea_cache_contiguous(&pages, 0, segment, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "layers is 2"));
+  assert_error_says(&error, "layers is 2");
   struct guarded memory;
   const fovea_sequence sequence = make_paged(&store, EARLIER, FOVEA_KEYS_IN_ROWS, &memory);
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, 1, HEADS, 1, DIM, DIM, store.k, store.v, &sequence);
   rows.layer = 1;
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
-  assert_non_null(strstr(error.text, "layers is 0"));
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "layer: layers is 0");
   guarded_destroy(&memory);
 }
 
@@ -253,26 +254,26 @@ static void assert_size_refused(size_t size) {
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, NULL);
   tensors.sequences = &sequence;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_STRUCT_SIZE);
-  assert_says(&error, FOVEA_ERROR_STRUCT_SIZE, words);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_says(&error, FOVEA_ERROR_ARGUMENT, words);
   for (int i = 0; i < HEADS * DIM; i++) assert_memory_equal(&o[i], "\x3a\x3a\x3a\x3a", 4);
 
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, 1, HEADS, 1, DIM, DIM, q, q, &sequence);
-  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_STRUCT_SIZE);
-  assert_says(&error, FOVEA_ERROR_STRUCT_SIZE, words);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_says(&error, FOVEA_ERROR_ARGUMENT, words);
   assert_int_equal(fovea_sequence_copy(&good, &sequence, 1, HEADS, DIM, DIM, 0, 1, NULL, &error),
-                   FOVEA_ERROR_STRUCT_SIZE);
-  assert_says(&error, FOVEA_ERROR_STRUCT_SIZE, words);
+                   FOVEA_ERROR_ARGUMENT);
+  assert_says(&error, FOVEA_ERROR_ARGUMENT, words);
   assert_int_equal(fovea_sequence_copy(&sequence, &good, 1, HEADS, DIM, DIM, 0, 1, NULL, NULL),
-                   FOVEA_ERROR_STRUCT_SIZE);
+                   FOVEA_ERROR_ARGUMENT);
 
   const fovea_pages pages = pages_of(&store, size, FOVEA_KEYS_IN_ROWS);
-  assert_int_equal(fovea_cache_contiguous(&pages, 0, made, &error), FOVEA_ERROR_STRUCT_SIZE);
-  assert_says(&error, FOVEA_ERROR_STRUCT_SIZE, words);
-  assert_int_equal(fovea_cache_ring(&pages, 0, 0, 9, made, &sequence, NULL), FOVEA_ERROR_STRUCT_SIZE);
+  assert_int_equal(fovea_cache_contiguous(&pages, 0, made, &error), FOVEA_ERROR_ARGUMENT);
+  assert_says(&error, FOVEA_ERROR_ARGUMENT, words);
+  assert_int_equal(fovea_cache_ring(&pages, 0, 0, 9, made, &sequence, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_cache_paged(&pages, table, TABLE, 0, 9, made, TABLE, &sequence, NULL),
-                   FOVEA_ERROR_STRUCT_SIZE);
+                   FOVEA_ERROR_ARGUMENT);
   for (size_t i = 0; i < sizeof made; i++) assert_int_equal(((const unsigned char *)made)[i], 0x3a);
   assert_memory_equal(&store, &before, sizeof store);
   guarded_destroy(&memory);

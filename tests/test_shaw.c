@@ -346,13 +346,13 @@ static void test_refusals(void **state) {
   fovea_problem problem = problem_of(2, 2, 5, 7);
   set_shaw(&problem, 2, 3, 0);
   trial = trial_create(&problem, 1);
-  REFUSED(call.problem.shaw = (fovea_shaw)4, FOVEA_ERROR_TYPE, "shaw is 4");
-  REFUSED(call.problem.shaw_distance = 0, FOVEA_ERROR_SIZE, "shaw_distance is 0", "1 to 4096");
-  REFUSED(call.problem.shaw_distance = 4097, FOVEA_ERROR_SIZE, "shaw_distance is 4097");
-  REFUSED(call.problem.shaw_heads = 3, FOVEA_ERROR_HEADS, "shaw_heads is 3", "heads, which is 2");
-  REFUSED(call.problem.shaw_heads = 0, FOVEA_ERROR_HEADS, "shaw_heads is 0");
+  REFUSED(call.problem.shaw = (fovea_shaw)4, FOVEA_ERROR_ARGUMENT, "shaw is 4");
+  REFUSED(call.problem.shaw_distance = 0, FOVEA_ERROR_ARGUMENT, "shaw_distance is 0", "1 to 4096");
+  REFUSED(call.problem.shaw_distance = 4097, FOVEA_ERROR_ARGUMENT, "shaw_distance is 4097");
+  REFUSED(call.problem.shaw_heads = 3, FOVEA_ERROR_ARGUMENT, "shaw_heads is 3", "heads, which is 2");
+  REFUSED(call.problem.shaw_heads = 0, FOVEA_ERROR_ARGUMENT, "shaw_heads is 0");
   REFUSED(call.problem.shaw = FOVEA_SHAW_NONE, FOVEA_ERROR_UNUSED, "shaw_distance is 3", "FOVEA_SHAW_NONE");
-  REFUSED(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU, FOVEA_ERROR_ACTIVATION,
+  REFUSED(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU, FOVEA_ERROR_ARGUMENT,
           "score_activation is LEAKY_RELU", "shaw has keys");
   REFUSED((call.problem.shaw = FOVEA_SHAW_NONE, call.problem.shaw_distance = 0, call.problem.shaw_heads = 2),
           FOVEA_ERROR_UNUSED, "shaw_heads is 2");
@@ -360,12 +360,12 @@ static void test_refusals(void **state) {
           "shaw_keys is not NULL", "has no keys");
   REFUSED(call.problem.shaw = FOVEA_SHAW_KEYS, FOVEA_ERROR_UNUSED, "shaw_values is not NULL", "has no values");
   REFUSED(call.problem.shaw = FOVEA_SHAW_VALUES, FOVEA_ERROR_UNUSED, "shaw_keys is not NULL");
-  REFUSED(call.tensors.shaw_keys = NULL, FOVEA_ERROR_NULL, "shaw_keys is NULL");
-  REFUSED(call.tensors.shaw_values = NULL, FOVEA_ERROR_NULL, "shaw_values is NULL");
+  REFUSED(call.tensors.shaw_keys = NULL, FOVEA_ERROR_ARGUMENT, "shaw_keys is NULL");
+  REFUSED(call.tensors.shaw_values = NULL, FOVEA_ERROR_ARGUMENT, "shaw_values is NULL");
   REFUSED(call.tensors.shaw_keys = (const float *)(const void *)((const char *)trial.shaw_keys.data + 1),
-          FOVEA_ERROR_ALIGNMENT, "shaw_keys");
-  REFUSED(call.tensors.shaw_values = trial.o.data, FOVEA_ERROR_OVERLAP, "o shares memory with shaw_values");
-  REFUSED(call.tensors.shaw_keys = trial.lse.data, FOVEA_ERROR_OVERLAP, "shares memory with shaw_keys");
+          FOVEA_ERROR_ARGUMENT, "shaw_keys");
+  REFUSED(call.tensors.shaw_values = trial.o.data, FOVEA_ERROR_ARGUMENT, "o shares memory with shaw_values");
+  REFUSED(call.tensors.shaw_keys = trial.lse.data, FOVEA_ERROR_ARGUMENT, "lse shares memory with shaw_keys");
   trial_destroy(&trial);
 }
 

@@ -52,28 +52,27 @@ static void assert_unwritten(const float *numbers, size_t size) {
 static void test_runs(void **state) {
   (void)state;
   ACCEPTED(prepare(&call));
-  RUN_REFUSED(call.problem.keys_begin = -1, FOVEA_ERROR_RULE, "keys_begin", "-1", "5000");
-  RUN_REFUSED(call.problem.keys_begin = KEYS + 1, FOVEA_ERROR_RULE, "keys_begin", "5001");
-  RUN_REFUSED(call.problem.keys_end = CUT - 1, FOVEA_ERROR_RULE, "keys_end", "4095", "4096 to 5000");
-  RUN_REFUSED(call.problem.keys_end = KEYS + 1, FOVEA_ERROR_RULE, "keys_end", "5001");
-  RUN_REFUSED(call.problem.keys_end = -2, FOVEA_ERROR_RULE, "keys_end", "-2");
-  RUN_REFUSED(call.problem.to_state = 2, FOVEA_ERROR_RULE, "to_state", "2");
-  RUN_REFUSED(call.tensors.state = NULL, FOVEA_ERROR_NULL, "state");
-  RUN_REFUSED(run_state.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "fovea_state_init()");
-  RUN_REFUSED(run_state.struct_size = 8000, FOVEA_ERROR_STRUCT_SIZE, "newer");
-  RUN_REFUSED(run_state.batch = 1, FOVEA_ERROR_STATE, "state.batch", "1", "2");
-  RUN_REFUSED(run_state.heads = 2, FOVEA_ERROR_STATE, "state.heads", "2", "4");
-  RUN_REFUSED(run_state.rows = 4, FOVEA_ERROR_STATE, "state.rows", "4", "q_len", "3");
-  RUN_REFUSED(run_state.dim = 8, FOVEA_ERROR_STATE, "state.dim", "8", "v_dim", "6");
-  RUN_REFUSED(run_state.keys_begin = 0, FOVEA_ERROR_STATE, "state.keys_begin", "4096");
-  RUN_REFUSED(run_state.keys_end = KEYS - 1, FOVEA_ERROR_STATE, "state.keys_end", "4999", "5000");
-  RUN_REFUSED(run_state.numbers = NULL, FOVEA_ERROR_NULL, "state");
-  RUN_REFUSED(run_state.numbers = (float *)(void *)((char *)right_numbers + 1), FOVEA_ERROR_ALIGNMENT, "state",
-              "4");
-  RUN_REFUSED(run_state.strides.row = DIM + 1, FOVEA_ERROR_STRIDE, "state_strides.row", "7", "8");
-  RUN_REFUSED(run_state.strides.batch = 0, FOVEA_ERROR_STRIDE, "state_strides.batch", "0");
-  RUN_REFUSED(run_state.strides.head = INT64_MAX, FOVEA_ERROR_STRIDE, "state_strides");
-  RUN_REFUSED(call.tensors.q = right_numbers + 8, FOVEA_ERROR_OVERLAP, "state", "q");
+  RUN_REFUSED(call.problem.keys_begin = -1, FOVEA_ERROR_ARGUMENT, "keys_begin", "-1", "5000");
+  RUN_REFUSED(call.problem.keys_begin = KEYS + 1, FOVEA_ERROR_ARGUMENT, "keys_begin", "5001");
+  RUN_REFUSED(call.problem.keys_end = CUT - 1, FOVEA_ERROR_ARGUMENT, "keys_end", "4095", "4096 to 5000");
+  RUN_REFUSED(call.problem.keys_end = KEYS + 1, FOVEA_ERROR_ARGUMENT, "keys_end", "5001");
+  RUN_REFUSED(call.problem.keys_end = -2, FOVEA_ERROR_ARGUMENT, "keys_end", "-2");
+  RUN_REFUSED(call.problem.to_state = 2, FOVEA_ERROR_ARGUMENT, "to_state", "2");
+  RUN_REFUSED(call.tensors.state = NULL, FOVEA_ERROR_ARGUMENT, "state");
+  RUN_REFUSED(run_state.struct_size = 8, FOVEA_ERROR_ARGUMENT, "state.struct_size: fovea_state_init()");
+  RUN_REFUSED(run_state.struct_size = 8000, FOVEA_ERROR_ARGUMENT, "state.struct_size: newer");
+  RUN_REFUSED(run_state.batch = 1, FOVEA_ERROR_ARGUMENT, "state.batch", "1", "2");
+  RUN_REFUSED(run_state.heads = 2, FOVEA_ERROR_ARGUMENT, "state.heads", "2", "4");
+  RUN_REFUSED(run_state.rows = 4, FOVEA_ERROR_ARGUMENT, "state.rows", "4", "q_len", "3");
+  RUN_REFUSED(run_state.dim = 8, FOVEA_ERROR_ARGUMENT, "state.dim", "8", "v_dim", "6");
+  RUN_REFUSED(run_state.keys_begin = 0, FOVEA_ERROR_ARGUMENT, "state.keys_begin", "4096");
+  RUN_REFUSED(run_state.keys_end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "state.keys_end", "4999", "5000");
+  RUN_REFUSED(run_state.numbers = NULL, FOVEA_ERROR_ARGUMENT, "state");
+  RUN_REFUSED(run_state.numbers = (float *)(void *)((char *)right_numbers + 1), FOVEA_ERROR_ARGUMENT, "state", "4");
+  RUN_REFUSED(run_state.strides.row = DIM + 1, FOVEA_ERROR_ARGUMENT, "state_strides.row", "7", "8");
+  RUN_REFUSED(run_state.strides.batch = 0, FOVEA_ERROR_ARGUMENT, "state_strides.batch", "0");
+  RUN_REFUSED(run_state.strides.head = INT64_MAX, FOVEA_ERROR_ARGUMENT, "state_strides");
+  RUN_REFUSED(call.tensors.q = right_numbers + 8, FOVEA_ERROR_ARGUMENT, "state", "q");
   /* A state has no sink, so the numbers are not asked for, nor may they be set. */
   RUN_REFUSED(call.tensors.sinks = trial.lse.data, FOVEA_ERROR_UNUSED, "sinks is not NULL and would not be used",
               "the result is a state", "fovea_state_finish() takes them");
@@ -87,8 +86,8 @@ static void test_keys_before_the_range(void **state) {
 #define LIES_AT(place) (prepare(&call), call.tensors.k = keys, run_state.numbers = keys + (place))
   ACCEPTED(LIES_AT(0));
   ACCEPTED(LIES_AT(CUT * ROW - RIGHT));
-  REFUSED(LIES_AT(CUT * ROW - RIGHT + 1), FOVEA_ERROR_OVERLAP, "state", "k", "by 4 bytes");
-  REFUSED(LIES_AT(BATCH * 2 * KEYS * ROW - 1), FOVEA_ERROR_OVERLAP, "state", "k", "by 4 bytes");
+  REFUSED(LIES_AT(CUT * ROW - RIGHT + 1), FOVEA_ERROR_ARGUMENT, "state", "k", "by 4 bytes");
+  REFUSED(LIES_AT(BATCH * 2 * KEYS * ROW - 1), FOVEA_ERROR_ARGUMENT, "state", "k", "by 4 bytes");
 }
 
 /* Scratch over the numbers, or over the struct, which tasks read. */
@@ -107,11 +106,11 @@ static void test_scratch(void **state) {
    call.execution.scratch_size = sizeof scratch)
   ACCEPTED(WITH_SCRATCH);
   ACCEPTED((WITH_SCRATCH, run_state.numbers = (float *)(void *)(scratch + needed)));
-  REFUSED((WITH_SCRATCH, run_state.numbers = (float *)(void *)(scratch + needed - 4)), FOVEA_ERROR_OVERLAP,
+  REFUSED((WITH_SCRATCH, run_state.numbers = (float *)(void *)(scratch + needed - 4)), FOVEA_ERROR_ARGUMENT,
           "scratch shares memory with state");
   REFUSED((WITH_SCRATCH, *(fovea_state *)(void *)scratch = run_state,
            call.tensors.state = (fovea_state *)(void *)scratch),
-          FOVEA_ERROR_OVERLAP, "scratch shares memory with state");
+          FOVEA_ERROR_ARGUMENT, "scratch shares memory with state");
 }
 
 /* No run writes a state that shares memory with its segments. */
@@ -131,7 +130,7 @@ static void test_segments(void **state) {
   segment.v_head = DIM;
   ACCEPTED(SEGMENTED);
   segment.v = right_numbers;
-  REFUSED(SEGMENTED, FOVEA_ERROR_OVERLAP, "state", "v");
+  REFUSED(SEGMENTED, FOVEA_ERROR_ARGUMENT, "state", "v");
   assert_unwritten(right_numbers, sizeof right_numbers);
 }
 
@@ -169,29 +168,29 @@ static void test_merging(void **state) {
   (void)state;
   const struct merge_call good = good_merge();
   assert_int_equal(fovea_state_merge(&good.left, &good.right, &good.merged, NULL, NULL), FOVEA_OK);
-  assert_int_equal(fovea_state_merge(NULL, &good.right, &good.merged, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_state_merge(&good.left, NULL, &good.merged, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_state_merge(&good.left, &good.right, NULL, NULL, NULL), FOVEA_ERROR_NULL);
-  MERGE_REFUSED(call.left.batch = 0, FOVEA_ERROR_SIZE, "left.batch", "0", "1");
-  MERGE_REFUSED(call.right.rows = -1, FOVEA_ERROR_SIZE, "right.rows", "-1");
-  MERGE_REFUSED(call.merged.dim = INT64_MAX, FOVEA_ERROR_SIZE, "merged.dim");
-  MERGE_REFUSED((call.left.batch = INT64_C(1) << 40, call.left.heads = INT64_C(1) << 40), FOVEA_ERROR_SIZE, "left",
-                "more than");
-  MERGE_REFUSED(call.left.keys_begin = -1, FOVEA_ERROR_STATE, "left", "-1");
-  MERGE_REFUSED(call.right.keys_end = CUT - 1, FOVEA_ERROR_STATE, "right", "4096", "4095");
-  MERGE_REFUSED(call.merged.keys_end = INT64_MAX, FOVEA_ERROR_STATE, "merged");
-  MERGE_REFUSED(call.right.heads = 2, FOVEA_ERROR_STATE, "right.heads", "2", "4");
-  MERGE_REFUSED(call.merged.dim = DIM - 1, FOVEA_ERROR_STATE, "merged.dim", "5", "6");
-  MERGE_REFUSED(call.right.keys_begin = CUT + 1, FOVEA_ERROR_STATE, "right", "4097", "4096");
-  MERGE_REFUSED(call.merged.keys_begin = 1, FOVEA_ERROR_STATE, "merged", "1 to 5000", "0 to 5000");
-  MERGE_REFUSED(call.merged.keys_end = KEYS - 1, FOVEA_ERROR_STATE, "merged", "0 to 4999");
-  MERGE_REFUSED(call.left.numbers = NULL, FOVEA_ERROR_NULL, "left");
-  MERGE_REFUSED(call.right.strides.head = INT64_MAX / 2, FOVEA_ERROR_STRIDE, "right_strides");
-  MERGE_REFUSED(call.merged.strides.row = 0, FOVEA_ERROR_STRIDE, "merged_strides.row", "0");
-  MERGE_REFUSED(call.left.numbers = merged_numbers + 4, FOVEA_ERROR_OVERLAP, "merged", "left");
-  MERGE_REFUSED(call.right.numbers = merged_numbers, FOVEA_ERROR_OVERLAP, "merged", "right");
+  assert_int_equal(fovea_state_merge(NULL, &good.right, &good.merged, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_state_merge(&good.left, NULL, &good.merged, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_state_merge(&good.left, &good.right, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  MERGE_REFUSED(call.left.batch = 0, FOVEA_ERROR_ARGUMENT, "left.batch", "0", "1");
+  MERGE_REFUSED(call.right.rows = -1, FOVEA_ERROR_ARGUMENT, "right.rows", "-1");
+  MERGE_REFUSED(call.merged.dim = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged.dim");
+  MERGE_REFUSED((call.left.batch = INT64_C(1) << 40, call.left.heads = INT64_C(1) << 40), FOVEA_ERROR_ARGUMENT,
+                "left", "more than");
+  MERGE_REFUSED(call.left.keys_begin = -1, FOVEA_ERROR_ARGUMENT, "left", "-1");
+  MERGE_REFUSED(call.right.keys_end = CUT - 1, FOVEA_ERROR_ARGUMENT, "right", "4096", "4095");
+  MERGE_REFUSED(call.merged.keys_end = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged");
+  MERGE_REFUSED(call.right.heads = 2, FOVEA_ERROR_ARGUMENT, "right.heads", "2", "4");
+  MERGE_REFUSED(call.merged.dim = DIM - 1, FOVEA_ERROR_ARGUMENT, "merged.dim", "5", "6");
+  MERGE_REFUSED(call.right.keys_begin = CUT + 1, FOVEA_ERROR_ARGUMENT, "right", "4097", "4096");
+  MERGE_REFUSED(call.merged.keys_begin = 1, FOVEA_ERROR_ARGUMENT, "merged", "1 to 5000", "0 to 5000");
+  MERGE_REFUSED(call.merged.keys_end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "merged", "0 to 4999");
+  MERGE_REFUSED(call.left.numbers = NULL, FOVEA_ERROR_ARGUMENT, "left");
+  MERGE_REFUSED(call.right.strides.head = INT64_MAX / 2, FOVEA_ERROR_ARGUMENT, "right_strides");
+  MERGE_REFUSED(call.merged.strides.row = 0, FOVEA_ERROR_ARGUMENT, "merged_strides.row", "0");
+  MERGE_REFUSED(call.left.numbers = merged_numbers + 4, FOVEA_ERROR_ARGUMENT, "merged", "left");
+  MERGE_REFUSED(call.right.numbers = merged_numbers, FOVEA_ERROR_ARGUMENT, "merged", "right");
   assert_int_equal(fovea_state_merge(&good.left, &good.right, &good.merged, on_isa("nonsense"), NULL),
-                   FOVEA_ERROR_ISA_UNKNOWN);
+                   FOVEA_ERROR_ARGUMENT);
 }
 
 /* Outputs made of a state, and a state made of outputs. */
@@ -244,30 +243,32 @@ static void test_outputs(void **state) {
   good.tensors.sinks = NULL;
   assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, on_isa("nonsense"), NULL),
-                   FOVEA_ERROR_ISA_UNKNOWN);
+                   FOVEA_ERROR_ARGUMENT);
   good.tensors.sinks = sinks;
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, on_isa("nonsense"), NULL),
-                   FOVEA_ERROR_ISA_UNKNOWN);
-  assert_int_equal(fovea_state_finish(NULL, &good.tensors, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_state_finish(&good.problem, NULL, NULL, NULL), FOVEA_ERROR_NULL);
+                   FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_state_finish(NULL, &good.tensors, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_state_finish(&good.problem, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   good.tensors.state = NULL;
-  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   for (int finishing = 0; finishing < 2; finishing++) {
-    OUTPUT_REFUSED(finishing, call.state.rows = 2, FOVEA_ERROR_STATE, "state.rows", "2", "3");
-    OUTPUT_REFUSED(finishing, call.state.keys_begin = -1, FOVEA_ERROR_STATE, "state", "-1");
-    OUTPUT_REFUSED(finishing, call.problem.o_strides.row = INT64_MAX, FOVEA_ERROR_STRIDE, "o_strides");
-    OUTPUT_REFUSED(finishing, call.problem.heads = 3, FOVEA_ERROR_HEADS, "kv_heads");
-    OUTPUT_REFUSED(finishing, call.tensors.o = NULL, FOVEA_ERROR_NULL, "o is NULL");
-    OUTPUT_REFUSED(finishing, call.tensors.lse = right_numbers + 5, FOVEA_ERROR_OVERLAP, "lse", "state");
+    OUTPUT_REFUSED(finishing, call.state.rows = 2, FOVEA_ERROR_ARGUMENT, "state.rows", "2", "3");
+    OUTPUT_REFUSED(finishing, call.state.keys_begin = -1, FOVEA_ERROR_ARGUMENT, "state", "-1");
+    OUTPUT_REFUSED(finishing, call.problem.o_strides.row = INT64_MAX, FOVEA_ERROR_ARGUMENT, "o_strides");
+    OUTPUT_REFUSED(finishing, call.problem.heads = 3, FOVEA_ERROR_ARGUMENT, "kv_heads");
+    OUTPUT_REFUSED(finishing, call.tensors.o = NULL, FOVEA_ERROR_ARGUMENT, "o is NULL");
+    OUTPUT_REFUSED(finishing, call.tensors.lse = right_numbers + 5, FOVEA_ERROR_ARGUMENT,
+                   finishing ? "lse" : "state", "lse", "state");
+    OUTPUT_REFUSED(finishing, call.problem.isa = "nonsense", FOVEA_ERROR_ARGUMENT, "isa: nonsense");
   }
-  OUTPUT_REFUSED(0, call.tensors.lse = NULL, FOVEA_ERROR_NULL, "lse is NULL");
+  OUTPUT_REFUSED(0, call.tensors.lse = NULL, FOVEA_ERROR_ARGUMENT, "lse is NULL");
   OUTPUT_REFUSED(0, call.tensors.sinks = &sinks[1], FOVEA_ERROR_UNUSED, "sinks is not NULL",
                  "the result is a state");
-  OUTPUT_REFUSED(0, call.state.strides.row = 0, FOVEA_ERROR_STRIDE, "state_strides.row");
-  OUTPUT_REFUSED(1, call.tensors.sinks = NULL, FOVEA_ERROR_NULL, "sinks is NULL");
-  OUTPUT_REFUSED(1, call.tensors.lse = o, FOVEA_ERROR_OVERLAP, "lse", "o");
-  OUTPUT_REFUSED(1, call.tensors.sinks = o, FOVEA_ERROR_OVERLAP, "o", "sinks");
+  OUTPUT_REFUSED(0, call.state.strides.row = 0, FOVEA_ERROR_ARGUMENT, "state_strides.row");
+  OUTPUT_REFUSED(1, call.tensors.sinks = NULL, FOVEA_ERROR_ARGUMENT, "sinks is NULL");
+  OUTPUT_REFUSED(1, call.tensors.lse = o, FOVEA_ERROR_ARGUMENT, "lse", "o");
+  OUTPUT_REFUSED(1, call.tensors.sinks = o, FOVEA_ERROR_ARGUMENT, "o", "sinks");
 }
 
 /* Only plans read a problem's arrays. They may be gone when a state is finished. */
@@ -290,7 +291,7 @@ static void test_arrays_that_are_gone(void **state) {
     call.tensors.sinks = sinks;
     assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
     call.state.batch = 3;
-    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_ERROR_STATE);
+    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   }
   guarded_destroy(&nowhere);
 }

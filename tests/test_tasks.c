@@ -1,5 +1,6 @@
 /* Tasks of a caller's own: each runs once, on as many workers as are asked for or fewer. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/executors.h"
 
 #include <limits.h>
@@ -90,7 +91,7 @@ static void assert_refused(void (*run)(const void *, int64_t, int), int64_t task
   struct record record = {.workers = WORKERS}, *data = &record;
   fovea_error error;
   assert_int_equal(fovea_tasks_run(run, &data, tasks, workers, execution, &error), status);
-  if (strstr(error.text, word) == NULL) fail_msg("%s: no %s", error.text, word);
+  assert_error_says(&error, word);
   assert_int_equal(atomic_load(&record.runs[0]), 0);
 }
 
@@ -99,14 +100,14 @@ static void test_refused(void **state) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = -1;
-  assert_refused(NULL, TASKS, 1, NULL, FOVEA_ERROR_NULL, "run");
-  assert_refused(run_task, -1, 1, NULL, FOVEA_ERROR_TASK, "tasks");
-  assert_refused(run_task, TASKS, 0, NULL, FOVEA_ERROR_TASK, "workers");
-  assert_refused(run_task, TASKS, -1, NULL, FOVEA_ERROR_TASK, "workers");
-  assert_refused(run_task, TASKS, INT_MIN, NULL, FOVEA_ERROR_TASK, "workers");
-  assert_refused(run_task, TASKS, 1, &execution, FOVEA_ERROR_TASK, "threads");
+  assert_refused(NULL, TASKS, 1, NULL, FOVEA_ERROR_ARGUMENT, "run");
+  assert_refused(run_task, -1, 1, NULL, FOVEA_ERROR_ARGUMENT, "tasks");
+  assert_refused(run_task, TASKS, 0, NULL, FOVEA_ERROR_ARGUMENT, "workers");
+  assert_refused(run_task, TASKS, -1, NULL, FOVEA_ERROR_ARGUMENT, "workers");
+  assert_refused(run_task, TASKS, INT_MIN, NULL, FOVEA_ERROR_ARGUMENT, "workers");
+  assert_refused(run_task, TASKS, 1, &execution, FOVEA_ERROR_ARGUMENT, "threads");
   execution.struct_size = 0;
-  assert_refused(run_task, TASKS, 1, &execution, FOVEA_ERROR_STRUCT_SIZE, "struct_size");
+  assert_refused(run_task, TASKS, 1, &execution, FOVEA_ERROR_ARGUMENT, "struct_size");
 }
 
 int main(void) {

@@ -173,21 +173,21 @@ static void test_refusals(void **state) {
   fovea_tensors tensors = trial_tensors(&trial);
   int32_t *keys = tensors.top_keys;
   tensors.top_keys = NULL;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_NULL, "top_keys is NULL");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_keys is NULL");
   tensors.top_keys = (int32_t *)(void *)trial.o.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "top_keys shares memory with o");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_keys shares memory with o");
   tensors.top_keys = (int32_t *)(void *)trial.top_scores.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "top_scores shares memory with top_keys");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_scores shares memory with top_keys");
   tensors.top_keys = keys;
   tensors.top_scores = NULL;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
   problem.top_k_strides = (fovea_strides){30, 15, 2};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_STRIDE, "top_keys");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_k_strides.row");
   problem.top_k_strides = (fovea_strides){FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS};
   problem.top_k = 4097;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "top_k is 4097; it must be from 0 to 4096");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_k is 4097; it must be from 0 to 4096");
   problem.top_k = -1;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "top_k is -1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_k is -1");
   problem.top_k = 0;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED,
                         "top_keys is not NULL and would not be used: top_k of the problem");
@@ -196,7 +196,8 @@ static void test_refusals(void **state) {
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "top_k is 3 and would not be used: to_state is 1");
   problem.to_state = 0;
   problem.kv_len = INT64_C(1) << 31;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "with top_k it must be at most 2147483647");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
+                        "kv_len: with top_k it must be at most 2147483647");
   trial_destroy(&trial);
 }
 

@@ -88,7 +88,7 @@ class ExecutionStruct(ctypes.Structure):
 
 
 class ErrorStruct(ctypes.Structure):
-    _fields_ = [("status", c_int), ("text", ctypes.c_char * 252)]
+    _fields_ = [("status", c_int), ("field", ctypes.c_char * 60), ("text", ctypes.c_char * 252)]
 
 
 def load_library():

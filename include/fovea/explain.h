@@ -92,14 +92,14 @@ static inline void fovea_explanation_init(fovea_explanation *explanation) {
 }
 
 /* Explains a plan. Takes a pass over all tiles, and over the blocks that are not full by the rules. `error` may be
- * NULL. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_TASK (threads), FOVEA_ERROR_SIZE (a rate is
- * negative or not finite). On failure nothing is written. */
+ * NULL. FOVEA_ERROR_ARGUMENT if threads or a rate is negative, or a rate is not finite. On failure nothing is
+ * written. */
 FOVEA_API fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *explanation,
                                           fovea_error *error);
 
 /* Sets bit j % 64 of seen[j / 64] if row `row` of batch entry `entry` and query head `head` sees key first_key + j
  * by the rules and the pattern, for j from 0 to 64 * words - 1; a mask tensor may hide more. `first_key` is a
- * multiple of 64 from 0 on. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE. */
+ * multiple of 64 from 0 on. Error: FOVEA_ERROR_ARGUMENT. */
 FOVEA_API fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t entry, int64_t head, int64_t row,
                                            int64_t first_key, int64_t words, uint64_t *seen, fovea_error *error);
 

@@ -170,7 +170,7 @@ typedef enum fovea_format_name {
   FOVEA_FORMAT_VLLM_BF16_VALUES = 26
 } fovea_format_name;
 
-/* Makes the format of that name. FOVEA_ERROR_TYPE if there is none. Callers in C use fovea_format_init(). */
+/* Makes the format of that name. FOVEA_ERROR_ARGUMENT if there is none. Callers in C use fovea_format_init(). */
 FOVEA_API fovea_status fovea_format_init_sized(fovea_format *format, size_t struct_size, fovea_format_name name,
                                                fovea_error *error);
 

@@ -49,47 +49,34 @@ extern "C" {
 
 /* ---- Status ------------------------------------------------------------------------------------------------- */
 
-/* What a call returns. The values never change; later versions may add others. If a call does not return FOVEA_OK,
- * it has written nothing to the outputs. */
+/* What a call returns: what a caller can branch on. fovea_error says which argument or field is meant, and why. If a
+ * call does not return FOVEA_OK, it has written nothing to the outputs. */
 typedef enum fovea_status {
   FOVEA_OK = 0,
-  FOVEA_ERROR_NULL = 10,        /* a pointer that is needed is NULL */
-  FOVEA_ERROR_STRUCT_SIZE = 11, /* a struct was not prepared by its initialiser */
-  FOVEA_ERROR_SIZE = 12,        /* a length, head count or dimension is out of range */
-  FOVEA_ERROR_HEADS = 13,       /* kv_heads does not divide heads */
-  FOVEA_ERROR_STRIDE = 14,      /* a stride overflows, or makes elements of an output share memory */
-  FOVEA_ERROR_SCALE = 15,       /* the scale is not finite */
-  FOVEA_ERROR_RULE = 16,        /* a flag, window, chunk or offset is out of range, or an offset is missing */
-  FOVEA_ERROR_LENGTHS = 17,     /* lengths of batch entries go beyond the tensors or decrease */
-  FOVEA_ERROR_OVERLAP = 18,     /* an output shares memory with an input or with the other output */
-  FOVEA_ERROR_ALIGNMENT = 19,   /* a tensor is not aligned to its element */
-  FOVEA_ERROR_SCRATCH = 20,     /* scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT */
-  FOVEA_ERROR_MEMORY = 21,      /* an allocation failed */
-  FOVEA_ERROR_TYPE = 22,        /* a type is not one of its enumeration */
-  FOVEA_ERROR_MASK = 23,        /* a mask's strides, its first key or its number of keys are out of range */
-  FOVEA_ERROR_SOFTCAP = 24,     /* the softcap is negative or not finite, or scale / softcap is not */
-  FOVEA_ERROR_ROTARY = 25,      /* dims, base, frequencies or tables of a rotary embedding are out of range */
-  FOVEA_ERROR_POSITION = 26,    /* a position is out of range */
-  FOVEA_ERROR_SEGMENTS = 27,    /* segments of a cache overlap, or do not hold what is asked for */
-  FOVEA_ERROR_STATE = 28,       /* sizes or keys of a state do not fit the problem or the other states */
-  FOVEA_ERROR_UNUSED = 29, /* something is set that would not be used: another setting is missing, or excludes it */
-  FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
-  FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set, or this build no
-                                    kernels for what is set */
-  FOVEA_ERROR_PATTERN = 32,      /* a rule of a pattern is out of range, or a pattern does not fit the problem */
-  FOVEA_ERROR_NORMALISER = 33,   /* a divisor_value or sigmoid_bias is out of range */
-  FOVEA_ERROR_ACTIVATION = 35,   /* a leaky_slope is out of range */
-  FOVEA_ERROR_LEFT_OUT = 36,     /* this build leaves out what is asked for: fovea_info() lists its groups */
-  FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
+  /* An argument, a field, or what it points to is missing, out of range, or does not fit the others. */
+  FOVEA_ERROR_ARGUMENT = 1,
+  /* Something is set that would not be used: another setting is missing, or excludes it. */
+  FOVEA_ERROR_UNUSED = 2,
+  /* This build or this CPU does not have what is asked for. Another instruction set or another build may. */
+  FOVEA_ERROR_UNSUPPORTED = 3,
+  /* Memory of the caller's is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT: scratch, memory for a plan, a run
+   * or a stream, an array of segments, a table of pages. The call succeeds with more. */
+  FOVEA_ERROR_SPACE = 4,
+  /* An allocation failed, or a pool has too few free pages. */
+  FOVEA_ERROR_MEMORY = 5
 } fovea_status;
 
 /* Returns a short constant text for a status, never NULL. */
 FOVEA_API const char *fovea_status_text(fovea_status status);
 
-/* The caller's buffer for an error text: one line that names the argument, its value and the limit. It is written
- * only if the call fails. Every function that takes such a buffer accepts NULL. */
+/* The caller's buffer for what is wrong. It is written only if the call fails. Every function that takes such a
+ * buffer accepts NULL. The text is one line that begins with the name of the argument or field, and gives its value,
+ * the limit and what to do. `field` has that name alone, as C would write it: "q", "kv_lens[3]", "mask_strides.row",
+ * "sequences[0].segments[2].k". It is empty if no argument or field is wrong: an allocation failed, or the CPU or the
+ * system lacks something. Of two fields that do not fit each other it has one. Names that are too long are cut off. */
 typedef struct fovea_error {
   fovea_status status; /* what the call returned */
+  char field[60];      /* ends with a zero */
   char text[252];      /* ends with a zero */
 } fovea_error;
 
@@ -344,7 +331,7 @@ typedef struct fovea_pattern fovea_pattern;
  *                  attention for streaming).
  * If an offset is not set and an entry has more rows than keys, its first rows would have no own key. Where one of
  * these rules but the lengths, a position term, `shaw` or a pattern over positions depends on that, the problem is
- * refused (FOVEA_ERROR_RULE): set q_lens if the entry's last rows are padding, or else offset or offsets. No offset
+ * refused (FOVEA_ERROR_ARGUMENT, whose field is "offset"): set q_lens if the entry's last rows are padding, or else offset or offsets. No offset
  * that is set is refused for being negative.
  * If a row sees no key, its output is zeros and its LSE is -Inf (with a sink: the sink). Keys and values that a row
  * does not see never change its output, whatever bytes they hold. */
@@ -497,7 +484,7 @@ typedef struct fovea_problem {
 
   /* The arithmetic of both halves, default FOVEA_MODE_EXACT; they may differ. Other modes go with everything but
    * Shaw's vectors, normalisers other than the softmax, score_activation, score_output, max_logits, top_k, entropy,
-   * column_sums (FOVEA_ERROR_UNUSED). With scores in INT8 qk_dim is at most 1,032 (FOVEA_ERROR_SIZE), and a row
+   * column_sums (FOVEA_ERROR_UNUSED). With scores in INT8 qk_dim is at most 1,032 (FOVEA_ERROR_ARGUMENT), and a row
    * that sees a key with NaN or Inf is NaN; with values in INT8 one that sees such a value, in all columns. */
   fovea_mode scores, values;
 
@@ -529,8 +516,8 @@ static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int
 }
 
 /* Replaces FOVEA_CONTIGUOUS and FOVEA_DEFAULT_NUMBER by the strides and the scale of the sizes that the problem has
- * now, for callers that read them. Sizes that are changed later do not change them. Errors: FOVEA_ERROR_NULL,
- * FOVEA_ERROR_STRUCT_SIZE. `error` may be NULL. */
+ * now, for callers that read them. Sizes that are changed later do not change them. Error: FOVEA_ERROR_ARGUMENT.
+ * `error` may be NULL. */
 FOVEA_API fovea_status fovea_problem_resolve(fovea_problem *problem, fovea_error *error);
 
 /* Sets the position terms of a problem, with the size of a term that this program was compiled with. */
@@ -809,14 +796,14 @@ FOVEA_API int fovea_tasks_workers(int64_t tasks, double work, const fovea_execut
  * by execution->parallel_for. Calls run(data, task, worker) once for each task from 0 to tasks - 1, in any order
  * and at the same time. `worker` is from 0 to workers - 1, and calls at the same time have different workers.
  * Returns when all tasks are done. Allocates nothing, and uses no scratch. `execution` and `error` may be NULL.
- * Errors: FOVEA_ERROR_NULL (run), FOVEA_ERROR_TASK (tasks below 0, workers below 1), and those of an execution that
- * any call refuses. Thread-safe. */
+ * FOVEA_ERROR_ARGUMENT if run is NULL, tasks is below 0 or workers below 1; and the errors of an execution that any
+ * call refuses. Thread-safe. */
 FOVEA_API fovea_status fovea_tasks_run(void (*run)(const void *data, int64_t task, int worker), const void *data,
                                        int64_t tasks, int workers, const fovea_execution *execution,
                                        fovea_error *error);
 
 /* Plans and runs a problem of contiguous f32 tensors in the order of the shapes above, with v_dim = qk_dim = dim
- * and the default scale. `causal` is 0 or 1, aligned bottom-right; then q_len is at most kv_len (FOVEA_ERROR_RULE),
+ * and the default scale. `causal` is 0 or 1, aligned bottom-right; then q_len is at most kv_len (FOVEA_ERROR_ARGUMENT),
  * and fovea_attend() takes other offsets. Runs with default threads. Allocates its scratch
  * once, and a plan if there are more than 32 batch entries. */
 FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const float *v, float *o, int64_t batch,
@@ -940,7 +927,7 @@ typedef struct fovea_counts {
 /* Counts the pairs of a run exactly: it reads the mask tensor, and counts panels and small pages as they are
  * computed. It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all
  * blocks and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Keys
- * that only position terms hide count as seen. Errors: FOVEA_ERROR_NULL; FOVEA_ERROR_TASK: the run is not bound. */
+ * that only position terms hide count as seen. FOVEA_ERROR_ARGUMENT if the run is not bound. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
 /* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask, no pattern and no holes: a
@@ -1203,7 +1190,7 @@ typedef struct fovea_pages {
    * contiguous (page, head, row, dim); k then has count * k_strides.batch elements, v count * v_strides.batch.
    * fovea_strides_rows_before_heads(page_rows, kv_heads, dim) are the strides of (page, row, head, dim). The
    * initialiser computes them, since callers allocate by them; a size that is changed later does not change them.
-   * If rows would then share memory (but for strides of 0, which repeat), calls return FOVEA_ERROR_STRIDE. */
+   * If rows would then share memory (but for strides of 0, which repeat), calls return FOVEA_ERROR_ARGUMENT. */
   fovea_strides k_strides, v_strides;
   /* How many layers of a model share block tables, and so each page; they lie k_layer (v_layer) elements apart.
    * Default: 1 layer, and the elements of all pages, so that layers follow each other. If you change the strides of
@@ -1239,7 +1226,7 @@ static inline void fovea_pages_init(fovea_pages *pages, int64_t count, int64_t p
  * apart, and zeros, get the strides of (layer, page, head, keys, dims), and each take count * k_scale_page bytes a
  * layer; if all keys share them, those of (layer, head, dims), and k_scales.layer bytes a layer. All strides may
  * then be changed: for one scale of all heads and layers, set `head` and `layer` to 0. Errors: those of
- * fovea_format_bytes(); FOVEA_ERROR_SIZE if page_rows is no multiple of the keys that share scales or words;
+ * fovea_format_bytes(); FOVEA_ERROR_ARGUMENT if page_rows is no multiple of the keys that share scales or words;
  * those of fovea_format_panel_bytes() with panels. On failure nothing has changed. */
 FOVEA_API fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_format,
                                                const fovea_format *v_format, fovea_error *error);
@@ -1291,15 +1278,15 @@ typedef struct fovea_page_pool {
   int32_t first_free;  /* the first page of the chain; `count` if no page is free */
 } fovea_page_pool;
 
-/* Makes a pool of `count` free pages; `references` has room for `count` numbers. Errors: FOVEA_ERROR_NULL,
- * FOVEA_ERROR_SIZE. */
+/* Makes a pool of `count` free pages; `references` has room for `count` numbers. Error:
+ * FOVEA_ERROR_ARGUMENT. */
 FOVEA_API fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, int32_t count,
                                             fovea_error *error);
 
 /* Sets *page to a free page, which then has one user. FOVEA_ERROR_MEMORY if no page is free. */
 FOVEA_API fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *error);
 
-/* Share adds a user to a page. Release removes one; a page without users is free. FOVEA_ERROR_SEGMENTS if the page
+/* Share adds a user to a page. Release removes one; a page without users is free. FOVEA_ERROR_ARGUMENT if the page
  * is not in use. */
 FOVEA_API fovea_status fovea_page_share(fovea_page_pool *pool, int32_t page, fovea_error *error);
 FOVEA_API fovea_status fovea_page_release(fovea_page_pool *pool, int32_t page, fovea_error *error);
@@ -1324,9 +1311,8 @@ FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_co
  * to ends[b]. Pages that an earlier call has added stay, so a step that was given up after this call may be tried
  * again, or another one, and no page is lost. All structs of `pages` have the same page_rows, and at least as many
  * pages as the pool. If the call fails (FOVEA_ERROR_MEMORY: there are too few free pages for the batch), no table,
- * count or page of any entry has changed. Other errors: FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE, FOVEA_ERROR_LENGTHS
- * (lengths and ends do not ascend), FOVEA_ERROR_SEGMENTS (a table is too short, or names a page that is not in
- * use). */
+ * count or page of any entry has changed. Other errors: FOVEA_ERROR_SPACE (a table is too short), FOVEA_ERROR_ARGUMENT
+ * (lengths and ends do not ascend, a table names a page that is not in use, ...). */
 FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
                                          int64_t batch, int32_t *tables, int64_t table_length, int64_t *page_counts,
                                          const int64_t *lengths, const int64_t *ends, fovea_error *error);
@@ -1335,8 +1321,7 @@ FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages
  * downwards, for instance those of drafts that were rejected. A length of 0 releases the whole table of a sequence
  * that has ended. Numbers of a table below 0 are passed over: pages of a window that were given back before.
  * page_rows is that of the pages; tables and counts are those of fovea_page_extend(), also of one entry alone. On
- * failure (FOVEA_ERROR_SEGMENTS: a page is not in use; FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE, FOVEA_ERROR_LENGTHS)
- * nothing has changed. */
+ * failure (FOVEA_ERROR_ARGUMENT: a page is not in use, ...) nothing has changed. */
 FOVEA_API fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_rows, int64_t batch,
                                            const int32_t *tables, int64_t table_length, int64_t *page_counts,
                                            const int64_t *lengths, fovea_error *error);
@@ -1359,14 +1344,13 @@ typedef struct fovea_isa_report {
 } fovea_isa_report;
 
 /* Reports on instruction set `index`, from 0 on: sets, best first, then tables of sets. Texts live as long as the
- * process. Errors: FOVEA_ERROR_ISA_UNKNOWN (there are no more), FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE.
- * Thread-safe. */
+ * process. FOVEA_ERROR_ARGUMENT if there are no more. Thread-safe. */
 FOVEA_API fovea_status fovea_isa_at(int index, fovea_isa_report *report);
 
-/* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the execution's isa
- * is this one (NULL: it names none) and the type of Q and K is `type` (FOVEA_F32: also if theirs differ).
- * `error` may be NULL. Errors: FOVEA_ERROR_ISA_UNKNOWN, FOVEA_ERROR_ISA_UNUSABLE, FOVEA_ERROR_TYPE,
- * FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE. Thread-safe. */
+/* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the execution's
+ * isa is this one (NULL: it names none) and the type of Q and K is `type` (FOVEA_F32: also if theirs differ).
+ * `error` may be NULL. FOVEA_ERROR_ARGUMENT if no instruction set has that name; FOVEA_ERROR_UNSUPPORTED if
+ * this build or this CPU does not have it. Thread-safe. */
 FOVEA_API fovea_status fovea_isa_find(const char *isa, fovea_type type, fovea_isa_report *report,
                                       fovea_error *error);
 
@@ -1375,7 +1359,7 @@ typedef struct fovea_group_report {
   const char *name;    /* "formats", "lists", ... */
   const char *what;    /* what calls cannot have without it, in words */
   const char *without; /* the switch that leaves it out: "FOVEA_WITHOUT_FORMATS", ... */
-  int built;           /* 1: this build has it; 0: calls that need it fail with FOVEA_ERROR_LEFT_OUT */
+  int built;           /* 1: this build has it; 0: calls that need it fail with FOVEA_ERROR_UNSUPPORTED */
 } fovea_group_report;
 
 /* What fovea_info() returns. Later versions add fields at the end only. */
@@ -1399,7 +1383,7 @@ FOVEA_API fovea_status fovea_info(fovea_library_info *info);
  * the environment variable FOVEA_ISA is not set. No result changes, and nothing undoes it. On Linux this asks the
  * system, for the whole process: a signal that interrupts work with AMX then has a frame that is 8 KB larger, and
  * alternate signal stacks must have room for that. If the stack of a thread is too small, the call fails. `error`
- * may be NULL. Error: FOVEA_ERROR_ISA_UNUSABLE (there is no AMX, or it is not permitted). Thread-safe. */
+ * may be NULL. Error: FOVEA_ERROR_UNSUPPORTED (there is no AMX, or it is not permitted). Thread-safe. */
 FOVEA_API fovea_status fovea_allow_amx(fovea_error *error);
 
 /* Returns "major.minor.patch" of the library that runs. */

@@ -31,7 +31,8 @@ typedef struct fovea_nn_graph {
   fovea_nn_graph_kind kind; /* of scores and values */
   int64_t heads, dim; /* at least 1; heads at most 2^20. All of q, k, v and e have `dim` numbers in each head */
 
-  double scale; /* TRANSFORMER; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(dim). Not finite as f32: FOVEA_ERROR_SCALE */
+  double
+      scale; /* TRANSFORMER; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(dim). Not finite as f32: FOVEA_ERROR_ARGUMENT */
   double leaky_slope; /* GAT, GATV2: from 0 to below 1; default 0.2. TRANSFORMER: 0 */
 
   /* (heads, dim) numbers each, NULL (default) where they are not used. GAT: a_to and a_from, PyTorch Geometric's
@@ -121,7 +122,7 @@ static inline void fovea_nn_graph_tensors_init(fovea_nn_graph_tensors *tensors, 
  * PyTorch Geometric adds 1e-16 to the sum of weights, which is at least 1: that changes no f32.
  *
  * Needs scratch (fovea_nn_graph_scratch_size()), from `execution` or else allocated once by its allocator. A
- * call that fails has written nothing. Errors: FOVEA_ERROR_PATTERN for edges out of range; others as in nn.h. */
+ * call that fails has written nothing. FOVEA_ERROR_ARGUMENT if edges are out of range; other errors as in nn.h. */
 FOVEA_NN_API fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
                                              const fovea_execution *execution, fovea_error *error);
 

@@ -95,8 +95,8 @@ static inline void fovea_nn_differential_init(fovea_nn_differential *differentia
 }
 
 /* Computes *lambda = e^(q1 . k1) - e^(q2 . k2) + lambda_init of a layer's four vectors of `dim` numbers, the public
- * code's lambda_q1, lambda_k1, lambda_q2 and lambda_k2. `error` may be NULL. Errors:
- * FOVEA_ERROR_NULL, FOVEA_ERROR_ALIGNMENT, FOVEA_ERROR_SIZE, FOVEA_ERROR_SCALE (lambda_init is beyond f32). */
+ * code's lambda_q1, lambda_k1, lambda_q2 and lambda_k2. `error` may be NULL.
+ * FOVEA_ERROR_ARGUMENT, for instance if lambda_init is beyond f32. */
 FOVEA_NN_API fovea_status fovea_nn_differential_lambda(int64_t dim, const float *q1, const float *k1,
                                                        const float *q2, const float *k2, double lambda_init,
                                                        float *lambda, fovea_error *error);

@@ -161,7 +161,7 @@ typedef struct fovea_nn_norm {
   size_t struct_size;      /* set by fovea_nn_norm_init() */
   int64_t dim;             /* at least 1 */
   fovea_nn_norm_kind kind; /* LAYER_NORM or RMS_NORM */
-  double eps;              /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_SCALE */
+  double eps;              /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_ARGUMENT */
   const float *gamma;      /* `dim` numbers; NULL (default): none */
   const float *beta;       /* `dim` numbers; NULL (default): none, as an RMS norm must have */
 } fovea_nn_norm;
@@ -376,7 +376,7 @@ static inline void fovea_nn_block_init(fovea_nn_block *block, const fovea_nn_att
 }
 
 /* What a layer attends over: a problem, and tensors without x, y and residual, which are the layer's own. For
- * cross-attention the tensors name the memory, unless the problem is segmented: else FOVEA_ERROR_NULL. */
+ * cross-attention the tensors name the memory, unless the problem is segmented: else FOVEA_ERROR_ARGUMENT. */
 typedef struct fovea_nn_attending {
   const fovea_problem *problem;
   const fovea_nn_attention_tensors *tensors;
@@ -424,7 +424,7 @@ typedef struct fovea_nn_sinusoid_rows {
   void *y;                         /* (rows, dim) */
   fovea_type y_type;               /* default FOVEA_F32 */
   int64_t y_stride;                /* elements from row to row; default: dim */
-  double base;                     /* finite and at least 1 (else FOVEA_ERROR_ROTARY); default 10000 */
+  double base;                     /* finite and at least 1 (else FOVEA_ERROR_ARGUMENT); default 10000 */
   fovea_nn_wave_layout layout;     /* default FOVEA_NN_WAVES_INTERLEAVED */
   fovea_nn_wave_exponent exponent; /* default FOVEA_NN_WAVES_BY_DIM */
 
@@ -512,7 +512,7 @@ static inline void fovea_nn_embedding_rows_init(fovea_nn_embedding_rows *rows, c
 }
 
 /* Embeds the rows. Each step (scale, token type, position) rounds once, in f32, and the last result is rounded to
- * y's type. FOVEA_ERROR_POSITION: an id is no row of its table; nothing has been written. */
+ * y's type. FOVEA_ERROR_ARGUMENT if an id is no row of its table; nothing has been written. */
 FOVEA_NN_API fovea_status fovea_nn_embed(const fovea_nn_embedding *embedding, const fovea_nn_embedding_rows *rows,
                                          const fovea_execution *execution, fovea_error *error);
 
@@ -537,7 +537,7 @@ typedef struct fovea_nn_dropout_rows {
   void *y;                    /* (rows, dim); it may be x itself */
   fovea_type x_type, y_type;  /* default FOVEA_F32 */
   int64_t x_stride, y_stride; /* elements from row to row; default: dim */
-  float p;                    /* the chance of a zero, from 0 to 1 (else FOVEA_ERROR_SCALE); default 0 */
+  float p;                    /* the chance of a zero, from 0 to 1 (else FOVEA_ERROR_ARGUMENT); default 0 */
   uint64_t seed, stream;      /* any; a stream for each layer and step; default 0 */
   int64_t first_row;          /* what row 0 is in a larger batch; the last index must be below 2^62; default 0 */
 } fovea_nn_dropout_rows;
@@ -721,7 +721,7 @@ typedef struct fovea_nn_streaming {
   /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, and the
    * rules: window_left, window_right, causal, chunk_size, chunk_left and chunk_right; also score_activation,
    * normaliser and modes. On each side something must end what a row sees: the window, the chunks, or causal (else
-   * FOVEA_ERROR_RULE). batch is 1, q_len and kv_len
+   * FOVEA_ERROR_ARGUMENT). batch is 1, q_len and kv_len
    * are 0, and all else has its defaults. */
   const fovea_problem *problem;
   int64_t chunk; /* the most frames that are computed at once, at least 1: more are cut. It changes no bit, and has
@@ -766,8 +766,9 @@ FOVEA_NN_API fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *st
  *
  * Needs scratch (fovea_nn_stream_scratch_size()), from `execution` or else allocated by its allocator. If
  * a call fails, *written is 0, and the stream is as before, unless computing has begun, as when a layer was changed
- * meanwhile: then push and finish return FOVEA_ERROR_STATE until the stream is reset. FOVEA_ERROR_POSITION: there
- * are more frames than 2^48, or than the rotary embedding has positions. */
+ * meanwhile: then push and finish return FOVEA_ERROR_ARGUMENT, whose field is "stream", until the stream is reset.
+ * FOVEA_ERROR_ARGUMENT with the field "rows" if there are more frames than 2^48, or than the rotary embedding has
+ * positions. */
 FOVEA_NN_API fovea_status fovea_nn_stream_push(fovea_nn_stream *stream, int64_t rows, const float *x, float *y,
                                                int64_t *written, const fovea_execution *execution,
                                                fovea_error *error);

@@ -175,7 +175,7 @@ static inline fovea_rule fovea_rule_blocks(int64_t block_rows, int64_t block_key
  * key_blocks. Writes `blocks` + 1 numbers to starts, and blocks * chosen to columns, which may be NULL if these are
  * none. A list depends on seed, key_blocks, chosen and its block of rows, so that more rows change none. Random
  * numbers are those of Philox4x32-10 (Salmon et al., 2011), the choice is Floyd's (Bentley and Floyd, 1987).
- * `error` may be NULL. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_PATTERN. */
+ * `error` may be NULL. Error: FOVEA_ERROR_ARGUMENT. */
 FOVEA_API fovea_status fovea_random_blocks(uint64_t seed, int64_t blocks, int64_t key_blocks, int64_t chosen,
                                            int64_t *starts, int64_t *columns, fovea_error *error);
 
@@ -271,7 +271,7 @@ static inline void fovea_pattern_options_init(fovea_pattern_options *options, co
 }
 
 /* Checks the rules, copies them with their lists, and compiles them. On failure *pattern is NULL. `error` may be
- * NULL. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_PATTERN, FOVEA_ERROR_UNUSED, FOVEA_ERROR_MEMORY. */
+ * NULL. Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNUSED, FOVEA_ERROR_MEMORY. */
 FOVEA_API fovea_status fovea_pattern_create(const fovea_pattern_options *options, fovea_pattern **pattern,
                                             fovea_error *error);
 FOVEA_API void fovea_pattern_destroy(fovea_pattern *pattern); /* NULL is allowed. No plan may still use it */

@@ -197,7 +197,7 @@ static inline void fovea_nn_performer_tensors_init(fovea_nn_performer_tensors *t
  * than 2^57. */
 FOVEA_NN_API int64_t fovea_nn_performer_state_numbers(int64_t features, int64_t v_dim);
 
-/* Computes o. Not causal, every row sees all keys. With `causal`, q_len equals kv_len (FOVEA_ERROR_SIZE if not),
+/* Computes o. Not causal, every row sees all keys. With `causal`, q_len equals kv_len (FOVEA_ERROR_ARGUMENT if not),
  * and row i sees keys 0 to i and those in the state. A row is zeros if its denominator is below 2^-126: if it sees
  * no key, or if all its features are 0, which an eps of 0 allows. NaN and infinities in a key or value that is seen
  * reach all rows that see it. Without `causal`, sums keep their accuracy at any length (docs/numerics.md, L15); a

@@ -95,15 +95,14 @@ static inline void fovea_rotary_scaling_init(fovea_rotary_scaling *scaling, fove
  * (transformers' attention_scaling): 1, but for YaRN and LongRoPE. Queries and keys both get it, so scores of rows
  * that are rotated whole are multiplied by its square: do that to the problem's scale. If only some elements of a
  * row are rotated, only these are multiplied: rotate by tables that have the factor (fovea_rotary_tables()).
- * Errors: FOVEA_ERROR_STRUCT_SIZE, _NULL, _TYPE (the rule), _ROTARY, _UNUSED, _OVERLAP. On failure nothing is
- * written. */
+ * Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNUSED. On failure nothing is written. */
 FOVEA_API fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *scaling, double *frequencies,
                                                 double *attention_factor, fovea_error *error);
 
 /* Writes tables for fovea_rotary: `rows` rows of dims / 2 cosines, and of sines, of positions 0, 1, ... of an
  * embedding with a base or frequencies, each multiplied by (float)factor and rounded. Row by row: time of rows *
- * dims / 2 angles. Errors: those of an embedding; FOVEA_ERROR_SIZE (rows from 0 to 2^40), _NULL, _ROTARY (tables; a
- * factor that is not finite or not more than 0), _ALIGNMENT, _OVERLAP. On failure nothing is written. */
+ * dims / 2 angles. FOVEA_ERROR_ARGUMENT if the embedding is refused or has tables, rows is not from 0 to 2^40, or
+ * factor is not finite or not more than 0. On failure nothing is written. */
 FOVEA_API fovea_status fovea_rotary_tables(const fovea_rotary *rotary, double factor, int64_t rows, float *cosines,
                                            float *sines, fovea_error *error);
 
@@ -115,8 +114,8 @@ typedef enum fovea_section_layout {
 } fovea_section_layout;
 
 /* Writes pair_axes of fovea_rotary, `pairs` (dims / 2) numbers, from mrope_section: how many pairs each of `axes`
- * axes has. Errors: FOVEA_ERROR_NULL, _TYPE (the layout), _ROTARY (axes from 1 to FOVEA_ROTARY_AXES; a section is
- * negative; they do not add up to `pairs`; interleaved ones leave no room). On failure nothing is written. */
+ * axes has. FOVEA_ERROR_ARGUMENT if axes is not from 1 to FOVEA_ROTARY_AXES, a section is negative, the sections do
+ * not add up to `pairs`, or interleaved ones leave no room. On failure nothing is written. */
 FOVEA_API fovea_status fovea_rotary_sections(fovea_section_layout layout, const int64_t *sections, int64_t axes,
                                              int64_t pairs, unsigned char *pair_axes, fovea_error *error);
 

@@ -58,8 +58,7 @@ static inline void fovea_nn_longformer_options_init(fovea_nn_longformer_options 
  * those of earlier entries that differ. `execution` has the isa of the attention, and the allocator of the object,
  * which keeps it; its threads and scratch are for runs, and NULL means all defaults. A run's isa is NULL or names the
  * same set (else FOVEA_ERROR_UNUSED). On failure *longformer is NULL. `error` may be NULL. Errors:
- * FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_SIZE, FOVEA_ERROR_PATTERN (of states), FOVEA_ERROR_SCALE,
- * those of an execution, FOVEA_ERROR_MEMORY. */
+ * FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNSUPPORTED (of isa), FOVEA_ERROR_MEMORY. */
 FOVEA_NN_API fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *options,
                                                      const fovea_execution *execution,
                                                      fovea_nn_longformer **longformer, fovea_error *error);
@@ -134,7 +133,7 @@ FOVEA_NN_API fovea_status fovea_nn_longformer_scratch_size(const fovea_nn_longfo
  * Block i has list i - 1 of fovea_random_blocks(seed, blocks - 2, blocks - 5, chosen), whose numbers count the
  * blocks that it may draw, ascending. Writes `blocks` + 1 numbers to starts, and fovea_nn_bigbird_columns() to
  * columns, each list ascending. The lists are not those of a seed of numpy. Takes O(blocks * (chosen^2 + 5)) time.
- * `error` may be NULL. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_PATTERN. */
+ * `error` may be NULL. Error: FOVEA_ERROR_ARGUMENT. */
 FOVEA_NN_API fovea_status fovea_nn_bigbird_blocks(uint64_t seed, int64_t blocks, int64_t chosen, int64_t *starts,
                                                   int64_t *columns, fovea_error *error);
 
@@ -163,8 +162,8 @@ static inline void fovea_nn_bigbird_init(fovea_nn_bigbird *bigbird, int64_t leng
 
 /* Makes a pattern of the lists above, by rows and keys of `length`. Any problem may have it: attention over it is
  * fovea_attend(), or a layer of fovea_nn_attention, in O(length * (5 + chosen) * block_size * dim) time. On failure
- * *pattern is NULL; fovea_pattern_destroy() frees it. `error` may be NULL. Errors: FOVEA_ERROR_NULL,
- * FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_PATTERN, FOVEA_ERROR_MEMORY. */
+ * *pattern is NULL; fovea_pattern_destroy() frees it. `error` may be NULL. Errors: FOVEA_ERROR_ARGUMENT,
+ * FOVEA_ERROR_MEMORY. */
 FOVEA_NN_API fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *bigbird, fovea_pattern **pattern,
                                                    fovea_error *error);
 
@@ -311,7 +310,7 @@ typedef struct fovea_nn_selection {
   fovea_strides q_strides, k_strides, weight_strides;
   /* Which keys a row sees, as in fovea_problem: those before the entry's length and, if causal, none after its own
    * key, row + offset. Default: causal 1, FOVEA_OFFSET_BOTTOM_RIGHT; NULL. An offset that is not set may not come
-   * out negative (FOVEA_ERROR_RULE). */
+   * out negative (FOVEA_ERROR_ARGUMENT). */
   int causal;
   int64_t offset;         /* from -2^48 to 2^48; used with causal, else as by default */
   const int64_t *offsets; /* `batch` numbers in place of offset, which must keep its default; with causal */

@@ -99,9 +99,10 @@ static fovea_status fill_lists(uint64_t seed, int64_t blocks, int64_t chosen, in
 fovea_status fovea_nn_bigbird_blocks(uint64_t seed, int64_t blocks, int64_t chosen, int64_t *starts,
                                      int64_t *columns, fovea_error *error) {
   const fovea_bounded sizes[] = {{"blocks", blocks, 1, BLOCK_LIMIT}, {"chosen", chosen, 0, BLOCK_LIMIT}};
-  const fovea_status status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_PATTERN, error);
+  const fovea_status status = fovea_validate_bounds(NULL, sizes, 2, error);
   if (status) return status;
-  if (!starts || !columns) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", starts ? "columns" : "starts");
+  if (!starts || !columns)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", starts ? "columns" : "starts");
   return fill_lists(seed, blocks, chosen, starts, columns, error);
 }
 
@@ -119,7 +120,7 @@ static fovea_status check(const fovea_nn_bigbird *given, fovea_nn_bigbird *bigbi
                                  {"block_size", bigbird->block_size, 1, BLOCK_LIMIT - 1},
                                  {"chosen", bigbird->chosen, 0, BLOCK_LIMIT},
                                  {"heads", bigbird->heads, 1, HEAD_LIMIT}};
-  return fovea_validate_bounds("bigbird", sizes, 4, FOVEA_ERROR_PATTERN, error);
+  return fovea_validate_bounds("bigbird", sizes, 4, error);
 }
 
 /* Lists of all heads, and their rules: rules, pointers to them, starts, columns. */
@@ -148,9 +149,9 @@ static fovea_status make_pattern(const fovea_nn_bigbird *b, int64_t blocks, char
 fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *given, fovea_pattern **pattern, fovea_error *error) {
   fovea_nn_bigbird b;
   size_t size;
-  if (!pattern) return fovea_fail(error, FOVEA_ERROR_NULL, "pattern is NULL");
+  if (!pattern) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pattern is NULL");
   *pattern = NULL;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "bigbird is NULL");
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "bigbird is NULL");
   fovea_status status = check(given, &b, error);
   if (status) return status;
   const int64_t blocks = b.length > 0 ? (b.length - 1) / b.block_size + 1 : 0;
@@ -160,7 +161,7 @@ fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *given, fovea_patte
                         __builtin_mul_overflow((size_t)columns * sizeof(int64_t) + others, (size_t)b.heads, &size);
   char *memory = overflows ? NULL : fovea_allocate(&b.allocator, size);
   if (!memory) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for lists of %jd blocks for %jd heads", blocks,
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for lists of %jd blocks for %jd heads", blocks,
                       b.heads);
   }
   status = make_pattern(&b, blocks, memory, columns, pattern, error);

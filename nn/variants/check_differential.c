@@ -60,7 +60,7 @@ static fovea_status check_numbers(fovea_nn_differential_call *call, fovea_error 
   const int holds = round_numbers(call, &name, &value);
   fovea_float_end(caller);
   if (holds) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SCALE, "%s of differential is %g; it must be from %s to 3.4e38", name, value,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "differential.%s is %g; it must be from %s to 3.4e38", name, value,
                     strcmp(name, "eps") == 0 ? "0" : "-3.4e38");
 }
 
@@ -76,11 +76,10 @@ static fovea_status check_tensors(const fovea_nn_differential_call *call, fovea_
                                  call->differential.gamma ? 1 : 0,
                                  p->v_dim,
                                  {0, 0, 0}};
-  const char *unused = call->second.o ? "o of second" : call->second.lse ? "lse of second" : NULL;
-  if (call->first.lse) unused = "lse of first";
+  const char *unused = call->second.o ? "second.o" : call->second.lse ? "second.lse" : NULL;
+  if (call->first.lse) unused = "first.lse";
   if (unused) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: the result is o of first",
-                      unused);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: the result is first.o", unused);
   }
   fovea_status status = fovea_nn_check_tensor(&o, 1, error);
   if (!status) status = fovea_nn_check_tensor(&gamma, 0, error);
@@ -118,7 +117,7 @@ fovea_status fovea_nn_check_differential(const fovea_nn_differential *differenti
   const fovea_problem *p = &call->problem;
   status = fovea_nn_check_sizes(p, error);
   const fovea_bounded type = fovea_bounded_type("o_type", p->o_type);
-  if (!status) status = fovea_validate_bounds("problem", &type, 1, FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_validate_bounds("problem", &type, 1, error);
   if (!status) status = fovea_nn_refuse_fields(p, known, why, error);
   if (!status) fovea_resolve_problem(&call->problem);
   if (!status) status = check_numbers(call, error);
@@ -151,7 +150,7 @@ fovea_status fovea_nn_differential_lambda(int64_t dim, const float *q1, const fl
     const void *data;
   } vectors[] = {{"q1", q1}, {"k1", k1}, {"q2", q2}, {"k2", k2}, {"lambda", lambda}};
   for (int i = 0; i < 5; i++) {
-    if (!vectors[i].data) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", vectors[i].name);
+    if (!vectors[i].data) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", vectors[i].name);
   }
   const fovea_nn_tensor result = {"lambda", lambda, fovea_type_bits(FOVEA_F32), 1, 1, 1, 1, {0, 0, 0}};
   fovea_status status = fovea_nn_check_tensor(&result, 1, error);
@@ -167,5 +166,6 @@ fovea_status fovea_nn_differential_lambda(int64_t dim, const float *q1, const fl
   }
   fovea_float_end(caller);
   if (holds) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SCALE, "lambda_init is %g; it must be from -3.4e38 to 3.4e38", lambda_init);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lambda_init is %g; it must be from -3.4e38 to 3.4e38",
+                    lambda_init);
 }

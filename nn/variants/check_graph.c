@@ -9,6 +9,7 @@
 #include "../choose_table.h"
 #include "../defaults.h"
 #include "../linear.h"
+#include "../matrix.h"
 #include "graph.h"
 
 #include <math.h>
@@ -85,15 +86,15 @@ static fovea_status check_sizes(fovea_nn_graph_call *call, fovea_error *error) {
       fovea_bounded_type("query_type", t->query_type), fovea_bounded_type("key_type", t->key_type),
       fovea_bounded_type("value_type", t->value_type), fovea_bounded_type("y_type", t->y_type),
       fovea_bounded_type("feature_type", t->feature_type)};
-  fovea_status status = fovea_validate_bounds("graph", &kind, 1, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_validate_bounds("graph", sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("graph", &average, 1, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_validate_bounds("tensors", counts, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("tensors", types, 5, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("graph", &kind, 1, error);
+  if (!status) status = fovea_validate_bounds("graph", sizes, 2, error);
+  if (!status) status = fovea_validate_bounds("graph", &average, 1, error);
+  if (!status) status = fovea_validate_bounds("tensors", counts, 2, error);
+  if (!status) status = fovea_validate_bounds("tensors", types, 5, error);
   if (status) return status;
   call->width = g->heads * g->dim;
   if (call->width > FOVEA_DIM_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "heads %jd times dim %jd is more than 2^40", g->heads, g->dim);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "heads %jd times dim %jd is more than 2^40", g->heads, g->dim);
   }
   for (call->padded = 1; call->padded < g->heads;) call->padded *= 2;
   return FOVEA_OK;
@@ -117,7 +118,8 @@ static fovea_status check_vectors(const fovea_nn_graph_call *call, fovea_error *
               {"a_edge", g->a_edge, gat, gat && call->tensors.features},
               {"a", g->a, gatv2, gatv2}};
   for (int i = 0; i < 4; i++) {
-    if (!list[i].vector && list[i].needed) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", list[i].name);
+    if (!list[i].vector && list[i].needed)
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", list[i].name);
     if (list[i].vector && !list[i].kind) return refuse(list[i].name, "kind is another one", error);
     if (list[i].vector && !list[i].needed) return refuse(list[i].name, "there are no features", error);
   }
@@ -136,13 +138,14 @@ static fovea_status check_unused(const fovea_nn_graph_call *call, fovea_error *e
   const fovea_strides features = g->edge ? (fovea_strides){0, 0, call->edge.in} : rows;
   if (!transformer && t->values) return refuse("values", "those of GAT and GATV2 are the keys", error);
   if (!transformer && (t->value_type != FOVEA_F32 || !is_same(t->value_strides, rows))) {
-    return refuse("value_type or value_strides", "there are no values", error);
+    return refuse(t->value_type != FOVEA_F32 ? "value_type" : "value_strides", "there are no values", error);
   }
   if (!transformer && g->scale != 0) return refuse("scale", "kind is not FOVEA_NN_GRAPH_TRANSFORMER", error);
   if (transformer && g->leaky_slope != 0) return refuse("leaky_slope", "kind is FOVEA_NN_GRAPH_TRANSFORMER", error);
   if (!t->features && g->edge) return refuse("edge", "there are no features", error);
   if (!t->features && (t->feature_type != FOVEA_F32 || !is_same(t->feature_strides, features))) {
-    return refuse("feature_type or feature_strides", "there are no features", error);
+    return refuse(t->feature_type != FOVEA_F32 ? "feature_type" : "feature_strides", "there are no features",
+                  error);
   }
   if (!t->weights && t->weight_stride != g->heads) return refuse("weight_stride", "there are no weights", error);
   return FOVEA_OK;
@@ -160,11 +163,11 @@ static fovea_status check_numbers(fovea_nn_graph_call *call, fovea_error *error)
   call->factor = finite ? (float)factor : 0;
   fovea_float_end(caller);
   if (!finite) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; its product with log2 e must be finite in f32",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is %g; its product with log2 e must be finite in f32",
                       g->scale);
   }
   if (!holds) {
-    return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "leaky_slope is %g; it must be at least 0 and below 1",
                       g->leaky_slope);
   }
   return FOVEA_OK;
@@ -178,7 +181,7 @@ static fovea_status check_layer(fovea_nn_graph_call *call, fovea_error *error) {
   call->graph.edge = &call->edge;
   fovea_resolve_strides(&call->tensors.feature_strides, (fovea_strides){0, 0, call->edge.in});
   if (call->edge.out == call->width) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of edge is %jd; heads times dim is %jd", call->edge.out,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge.out is %jd; heads times dim is %jd", call->edge.out,
                     call->width);
 }
 
@@ -190,14 +193,15 @@ int64_t fovea_nn_graph_part_end(const fovea_nn_graph_tensors *t, int64_t first) 
 
 static fovea_status check_starts(fovea_nn_graph_call *call, fovea_error *error) {
   const fovea_nn_graph_tensors *t = &call->tensors;
-  if (!t->edge_starts) return fovea_fail(error, FOVEA_ERROR_NULL, "edge_starts is NULL");
+  if (!t->edge_starts) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge_starts is NULL");
   if ((uintptr_t)t->edge_starts % sizeof(int64_t) || (uintptr_t)t->edge_sources % sizeof(int64_t)) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "edge_starts or edge_sources is not aligned to 8 bytes");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is not aligned to 8 bytes",
+                      (uintptr_t)t->edge_starts % sizeof(int64_t) ? "edge_starts" : "edge_sources");
   }
   for (int64_t i = 0; i <= t->nodes; i++) {
     const int64_t before = i > 0 ? t->edge_starts[i - 1] : 0, count = t->edge_starts[i] - before;
     if (t->edge_starts[i] < before || t->edge_starts[i] > FOVEA_LENGTH_LIMIT) {
-      return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_starts[%jd] is %jd; it must be from %jd to 2^48", i,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge_starts[%jd] is %jd; it must be from %jd to 2^48", i,
                         t->edge_starts[i], before);
     }
     if (i > 0 && count > call->most) call->most = count;
@@ -215,10 +219,10 @@ static fovea_status check_edges(fovea_nn_graph_call *call, fovea_error *error) {
   const fovea_status status = check_starts(call, error);
   if (status) return status;
   const int64_t first = t->edge_starts[0], end = t->edge_starts[t->nodes];
-  if (!t->edge_sources && end > first) return fovea_fail(error, FOVEA_ERROR_NULL, "edge_sources is NULL");
+  if (!t->edge_sources && end > first) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge_sources is NULL");
   for (int64_t i = first; i < end; i++) {
     if (t->edge_sources[i] >= -1 && t->edge_sources[i] < t->sources) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_sources[%jd] is %jd; it must be from -1 to %jd", i,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "edge_sources[%jd] is %jd; it must be from -1 to %jd", i,
                       t->edge_sources[i], t->sources - 1);
   }
   return FOVEA_OK;
@@ -238,15 +242,16 @@ static int is_empty(const tensor *t) {
 }
 
 static fovea_status check_tensor(const tensor *t, int is_output, fovea_error *error) {
-  const fovea_shape shape = fovea_make_shape(t->name, 1, t->heads, t->rows, t->dim, t->strides, t->bits);
+  const char *name = fovea_nn_singular(t->name);
+  const fovea_shape shape = fovea_make_shape(name, 1, t->heads, t->rows, t->dim, t->strides, t->bits);
   fovea_reach reach;
   if (t->strides.batch != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "the batch stride of %s is %jd and would not be used: there is no batch", t->name,
-                      t->strides.batch);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s_strides.batch is %jd and would not be used: there is no batch",
+                      name, t->strides.batch);
   }
   if (is_empty(t)) return FOVEA_OK;
   const fovea_status status = fovea_validate_strides(&shape, is_output, &reach, error);
+  reach.name = t->name;
   return status ? status : fovea_validate_pointer(&reach, t->data, error);
 }
 
@@ -258,7 +263,7 @@ static fovea_status check_apart(const tensor *output, const tensor *other, fovea
   if (is_empty(output) || is_empty(other)) return FOVEA_OK;
   const fovea_claim a = claim_of(output), b = claim_of(other);
   return fovea_claims_overlap(&a, &b)
-             ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name)
+             ? fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s shares memory with %s", output->name, other->name)
              : FOVEA_OK;
 }
 

@@ -40,7 +40,7 @@ void fovea_nn_latent_tensors_init_sized(fovea_nn_latent_tensors *tensors, size_t
 static fovea_status check_width(const char *layer, const char *what, int64_t width, int64_t fits,
                                 fovea_error *error) {
   if (width == fits) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %jd; it must be %jd", what, layer, width, fits);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; it must be %jd", layer, what, width, fits);
 }
 
 static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
@@ -48,7 +48,7 @@ static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int6
   const fovea_status status = fovea_nn_check_norm(name, norm, error);
   if (status) return status;
   if (norm->kind != FOVEA_NN_RMS_NORM) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "kind of %s is not FOVEA_NN_RMS_NORM", name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.kind is not FOVEA_NN_RMS_NORM", name);
   }
   return check_width(name, "dim", norm->dim, dim, error);
 }
@@ -62,10 +62,10 @@ static fovea_status check_kv_b(fovea_nn_latent_call *call, fovea_error *error) {
   status = check_width("kv_b_proj", "out", call->kv_b.out, l->heads * (l->qk_nope_head_dim + l->v_head_dim), error);
   if (status) return status;
   if (call->kv_b.layout != FOVEA_NN_WEIGHTS_IN_ROWS) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "layout of kv_b_proj is not FOVEA_NN_WEIGHTS_IN_ROWS");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_b_proj.layout is not FOVEA_NN_WEIGHTS_IN_ROWS");
   }
   if (!call->kv_b.bias && call->kv_b.activation == FOVEA_NN_LINEAR) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of kv_b_proj is set and would not be used",
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "kv_b_proj.%s is set and would not be used",
                     call->kv_b.bias ? "bias" : "activation");
 }
 
@@ -94,10 +94,10 @@ static fovea_status check_layers(const fovea_nn_latent *l, fovea_error *error) {
 
 static fovea_status check_form(const fovea_nn_latent *l, fovea_error *error) {
   const fovea_bounded form = {"form", (int)l->form, 0, FOVEA_NN_LATENT_ABSORBED};
-  const fovea_status status = fovea_validate_bounds("latent", &form, 1, FOVEA_ERROR_TYPE, error);
+  const fovea_status status = fovea_validate_bounds("latent", &form, 1, error);
   if (status) return status;
   if (l->form == FOVEA_NN_LATENT_ABSORBED && !l->absorbed) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "absorbed is NULL; fovea_nn_latent_absorb() writes it");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "absorbed is NULL; fovea_nn_latent_absorb() writes it");
   }
   if (l->form == FOVEA_NN_LATENT_EXPANDED && l->absorbed) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -117,7 +117,7 @@ static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error
       {"qk_dim", p->qk_dim, l->qk_nope_head_dim + l->qk_rope_head_dim, l->qk_nope_head_dim + l->qk_rope_head_dim},
       {"v_dim", p->v_dim, l->v_head_dim, l->v_head_dim}};
   fovea_status status = fovea_nn_check_sizes(p, error);
-  if (!status) status = fovea_validate_bounds("problem", sizes, 4, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds("problem", sizes, 4, error);
   if (!status) status = fovea_nn_refuse_fields(p, known, why, error);
   if (status) return status;
   fovea_resolve_problem(&call->problem);
@@ -132,7 +132,7 @@ static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error
   if (p->cu_seqlens_q || p->cu_seqlens_kv) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "cu_seqlens is set, but rows are packed only with caches");
   }
-  return check_width("the problem", "kv_len", p->kv_len, p->q_len, error);
+  return check_width("problem", "kv_len", p->kv_len, p->q_len, error);
 }
 
 static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error *error) {
@@ -142,13 +142,13 @@ static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error
   if (t->layer != 0 && !segmented) unused = "layer";
   if (t->sequences && !segmented) unused = "sequences";
   if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) {
-    unused = "residual_type or residual_stride", why = "residual is NULL";
+    unused = t->residual_type != FOVEA_F32 ? "residual_type" : "residual_stride", why = "residual is NULL";
   }
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
   const fovea_status status = fovea_nn_refuse_unused_positions(
       t->first_position, t->first_positions, t->rotary_positions, call->latent.rotary != NULL, segmented, error);
   if (status) return status;
-  if (segmented && !t->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
+  if (segmented && !t->sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
   return FOVEA_OK;
 }
 
@@ -156,12 +156,14 @@ static fovea_status count_segments(fovea_nn_latent_call *call, fovea_error *erro
   call->segments = 0;
   for (int64_t b = 0; call->tensors.sequences && b < call->problem.batch; b++) {
     const fovea_sequence *sequence = &call->tensors.sequences[b];
-    const fovea_bounded count = {"count", sequence->count, 0, INT32_MAX};
-    fovea_status status = fovea_validate_bounds("sequences", &count, 1, FOVEA_ERROR_SEGMENTS, error);
-    if (!status) status = fovea_check_segment_size(sequence, b, error);
+    if (sequence->count < 0 || sequence->count > INT32_MAX) {
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].count is %jd; it must be from 0 to %jd", b,
+                        sequence->count, (int64_t)INT32_MAX);
+    }
+    const fovea_status status = fovea_check_segment_size(sequence, b, error);
     if (status) return status;
     if (sequence->count > 0 && !sequence->segments) {
-      return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%jd].segments is NULL", b);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].segments is NULL", b);
     }
     call->segments += sequence->count;
   }
@@ -221,12 +223,12 @@ static fovea_status check_latent(const fovea_nn_latent *latent, fovea_nn_latent_
                                  {"qk_nope_head_dim", l->qk_nope_head_dim, 1, 1 << 28},
                                  {"qk_rope_head_dim", l->qk_rope_head_dim, 0, 1 << 20},
                                  {"v_head_dim", l->v_head_dim, 1, 1 << 28}};
-  status = fovea_validate_bounds("latent", sizes, 5, FOVEA_ERROR_SIZE, error);
+  status = fovea_validate_bounds("latent", sizes, 5, error);
   if (status) return status;
   call->width = l->kv_lora_rank + l->qk_rope_head_dim;
   call->absorbed = l->form == FOVEA_NN_LATENT_ABSORBED;
   if (call->width < 2 || l->qk_rope_head_dim % 2 != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "qk_rope_head_dim is %jd and kv_lora_rank %jd; the first is even, and their sum at least 2",
                       l->qk_rope_head_dim, l->kv_lora_rank);
   }

@@ -103,23 +103,23 @@ static fovea_status check_sizes(const fovea_nn_linear_attention_call *call, fove
       fovea_bounded_type("q_type", t->q_type),         fovea_bounded_type("k_type", t->k_type),
       fovea_bounded_type("v_type", t->v_type),         fovea_bounded_type("o_type", t->o_type),
       fovea_bounded_type("decay_type", t->decay_type), fovea_bounded_type("beta_type", t->beta_type)};
-  fovea_status status = fovea_validate_bounds("attention", &rule, 1, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_validate_bounds("attention", sizes, 7, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("tensors", lengths, 2, FOVEA_ERROR_SIZE, error);
-  return status ? status : fovea_validate_bounds("tensors", types, 6, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("attention", &rule, 1, error);
+  if (!status) status = fovea_validate_bounds("attention", sizes, 7, error);
+  if (!status) status = fovea_validate_bounds("tensors", lengths, 2, error);
+  return status ? status : fovea_validate_bounds("tensors", types, 6, error);
 }
 
 static fovea_status check_heads(const fovea_nn_linear_attention *a, fovea_error *error) {
   if (a->heads % a->k_heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "k_heads is %jd; it must divide heads, which is %jd", a->k_heads,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "k_heads is %jd; it must divide heads, which is %jd", a->k_heads,
                       a->heads);
   }
   if (a->heads % a->q_heads != 0 && a->q_heads % a->heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %jd; it must divide heads, or be a multiple of it: %jd",
-                      a->q_heads, a->heads);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "q_heads is %jd; it must divide heads, or be a multiple of it: %jd", a->q_heads, a->heads);
   }
   if (output_heads(a) / a->heads > INT32_MAX / 64) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %jd; it may be at most %jd times heads", a->q_heads,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "q_heads is %jd; it may be at most %jd times heads", a->q_heads,
                       (int64_t)(INT32_MAX / 64));
   }
   return FOVEA_OK;
@@ -141,10 +141,10 @@ static fovea_status check_numbers(fovea_nn_linear_attention_call *call, fovea_er
   call->scale = rounded_scale;
   call->unit_eps = rounded_eps;
   if (!scale_holds) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be from -3.4e38 to 3.4e38", a->scale);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is %g; it must be from -3.4e38 to 3.4e38", a->scale);
   }
   if (!eps_holds) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "unit_eps is %g; it must be from 0 to 3.4e38", a->unit_eps);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "unit_eps is %g; it must be from 0 to 3.4e38", a->unit_eps);
   }
   if (eps_is_set && !a->unit) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "unit_eps is %g and would not be used: unit is 0", a->unit_eps);
@@ -157,7 +157,7 @@ static fovea_status check_lengths(fovea_nn_linear_attention_call *call, fovea_er
   call->token_batch = t->cu_seqlens ? 1 : t->batch;
   if (t->cu_seqlens && t->token_lens) {
     return fovea_fail(
-        error, FOVEA_ERROR_LENGTHS,
+        error, FOVEA_ERROR_ARGUMENT,
         "cu_seqlens is given together with token_lens, the lengths for padding; one of them must be NULL");
   }
   const fovea_reach lens = {"token_lens", 0, 1, _Alignof(int64_t)},
@@ -167,7 +167,7 @@ static fovea_status check_lengths(fovea_nn_linear_attention_call *call, fovea_er
   if (status) return status;
   for (int64_t b = 0; t->token_lens && b < t->batch; b++) {
     if (t->token_lens[b] >= 0 && t->token_lens[b] <= t->tokens) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "token_lens[%jd] is %jd; it must be from 0 to %jd", b,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "token_lens[%jd] is %jd; it must be from 0 to %jd", b,
                       t->token_lens[b], t->tokens);
   }
   return fovea_validate_cumulative("cu_seqlens", t->cu_seqlens, t->batch, t->tokens, "tokens", error);
@@ -220,8 +220,8 @@ static int are_default(const tensor *t) {
 /* A tensor that is not there must not have settings. */
 static fovea_status check_absent(const tensor *t, fovea_error *error) {
   if (t->type == FOVEA_F32 && are_default(t)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "the type or strides of %s are set and would not be used: %s is NULL", t->name, t->name);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s_%s is set and would not be used: %s is NULL", t->name,
+                    t->type != FOVEA_F32 ? "type" : "strides", t->name);
 }
 
 static fovea_status check_rule(const fovea_nn_linear_attention_call *call, fovea_error *error) {
@@ -229,7 +229,7 @@ static fovea_status check_rule(const fovea_nn_linear_attention_call *call, fovea
   const char *rule = call->is_delta ? "FOVEA_NN_UPDATE_DELTA" : "FOVEA_NN_UPDATE_LINEAR";
   if (call->is_gated) {
     if (t->decay || t->tokens == 0) return FOVEA_OK;
-    return fovea_fail(error, FOVEA_ERROR_NULL, "decay is NULL, but the rule has a decay");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "decay is NULL, but the rule has a decay");
   }
   if (t->decay || t->decay_factors) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: rule is %s",

@@ -35,7 +35,7 @@ static fovea_status read_arguments(const fovea_nn_linformer *linformer, const fo
 static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
   for (int64_t b = 0; p->kv_lens && b < p->batch; b++) {
     if (p->kv_lens[b] >= 0 && p->kv_lens[b] <= p->kv_len) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_lens[%jd] is %jd; it must be from 0 to kv_len %jd", b,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_lens[%jd] is %jd; it must be from 0 to kv_len %jd", b,
                       p->kv_lens[b], p->kv_len);
   }
   return FOVEA_OK;
@@ -50,16 +50,16 @@ static fovea_status check_sizes(fovea_nn_linformer_call *call, fovea_error *erro
   const fovea_problem *p = &call->problem;
   const fovea_bounded sizes[] = {{"max_len", l->max_len, 1, FOVEA_LENGTH_LIMIT}, {"k", l->k, 1, INT32_MAX}};
   const fovea_bounded type = fovea_bounded_type("type", l->type);
-  fovea_status status = fovea_validate_bounds("linformer", sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("linformer", &type, 1, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("linformer", sizes, 2, error);
+  if (!status) status = fovea_validate_bounds("linformer", &type, 1, error);
   if (!status) status = fovea_nn_check_sizes(p, error);
   if (status) return status;
   const fovea_bounded dims[] = {{"qk_dim", p->qk_dim, 1, INT32_MAX - 16},
                                 {"v_dim", p->v_dim, 1, INT32_MAX - 16},
                                 {"kv_len", p->kv_len, 0, l->max_len}};
   const fovea_bounded types[] = {fovea_bounded_type("k_type", p->k_type), fovea_bounded_type("v_type", p->v_type)};
-  status = fovea_validate_bounds("problem of Linformer", dims, 3, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("problem", types, 2, FOVEA_ERROR_TYPE, error);
+  status = fovea_validate_bounds("problem", dims, 3, error);
+  if (!status) status = fovea_validate_bounds("problem", types, 2, error);
   if (!status) status = fovea_nn_refuse_fields(p, known | results, why, error);
   if (!status) status = fovea_nn_refuse_fields(p, known, outputs, error);
   if (!status) fovea_resolve_problem(&call->problem);

@@ -41,7 +41,7 @@ void fovea_nn_longformer_rows_init_sized(fovea_nn_longformer_rows *rows, size_t 
 static fovea_status check_states(const fovea_nn_longformer_options *o, fovea_error *error) {
   for (int64_t i = 0; o->states && i < o->batch * o->length; i++) {
     if (o->states[i] >= FOVEA_NN_TOKEN_PADDING && o->states[i] <= FOVEA_NN_TOKEN_GLOBAL) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "states[%jd] is %jd; it must be -1, 0 or 1", i,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "states[%jd] is %jd; it must be -1, 0 or 1", i,
                       (int64_t)o->states[i]);
   }
   return FOVEA_OK;
@@ -58,7 +58,7 @@ fovea_status fovea_nn_check_longformer_options(const fovea_nn_longformer_options
       {"batch", options->batch, 1, INT32_MAX},           {"heads", options->heads, 1, FOVEA_DIM_LIMIT},
       {"length", options->length, 0, INT32_MAX / batch}, {"qk_dim", options->qk_dim, 1, FOVEA_DIM_LIMIT},
       {"v_dim", options->v_dim, 1, FOVEA_DIM_LIMIT},     {"window", options->window, 0, FOVEA_LENGTH_LIMIT}};
-  status = fovea_validate_bounds("options", sizes, 6, FOVEA_ERROR_SIZE, error);
+  status = fovea_validate_bounds("options", sizes, 6, error);
   return status ? status : check_states(options, error);
 }
 
@@ -68,8 +68,8 @@ static fovea_status check_width(const char *name, const char *side, int64_t widt
   int64_t expected;
   const int overflows = __builtin_mul_overflow(heads, dim, &expected);
   if (!overflows && width == expected) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %jd; heads and dim of the object make %jd times %jd",
-                    side, name, width, heads, dim);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; heads and dim of the object make %jd times %jd",
+                    name, side, width, heads, dim);
 }
 
 static fovea_status check_layer(const fovea_nn_longformer_call *call, int number, const char *name,
@@ -83,7 +83,7 @@ static fovea_status check_layer(const fovea_nn_longformer_call *call, int number
   const int is_value = number == FOVEA_NN_LONGFORMER_VALUE || number == FOVEA_NN_LONGFORMER_GLOBAL_VALUE;
   status = check_width(name, "out", linear->out, o->heads, is_value ? o->v_dim : o->qk_dim, error);
   if (status || linear->in == call->layers[FOVEA_NN_LONGFORMER_QUERY]->in) return status;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "in of %s is %jd and in of query is %jd; they must be equal", name,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.in is %jd and query.in is %jd; they must be equal", name,
                     linear->in, call->layers[FOVEA_NN_LONGFORMER_QUERY]->in);
 }
 
@@ -147,7 +147,7 @@ fovea_status fovea_nn_check_longformer(const fovea_nn_longformer *longformer,
                                        const fovea_nn_longformer_layer *layer, const fovea_nn_longformer_rows *rows,
                                        const fovea_execution *execution, fovea_nn_longformer_call *call,
                                        fovea_error *error) {
-  if (!longformer) return fovea_fail(error, FOVEA_ERROR_NULL, "longformer is NULL");
+  if (!longformer) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "longformer is NULL");
   fovea_nn_longformer_layer copy;
   call->longformer = longformer;
   fovea_status status = fovea_nn_read_struct("layer", layer, &copy, sizeof copy, error);

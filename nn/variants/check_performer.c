@@ -79,12 +79,13 @@ static fovea_status check_kinds(const fovea_nn_performer *p, fovea_error *error)
   const fovea_bounded kinds[] = {{"kernel", (int)p->kernel, 0, FOVEA_NN_PERFORMER_RELU},
                                  {"stabiliser", (int)p->stabiliser, 0, FOVEA_NN_STABILISER_MAX},
                                  {"causal", p->causal, 0, 1}};
-  fovea_status status = fovea_validate_bounds("performer", sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("performer", kinds, 3, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("performer", sizes, 2, error);
+  if (!status) status = fovea_validate_bounds("performer", kinds, 3, error);
   if (status) return status;
   int64_t numbers;
   if (__builtin_mul_overflow(p->dim, p->features, &numbers) || numbers > INT64_C(1) << 57) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %jd times dim %jd is more than 2^57", p->features, p->dim);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "features %jd times dim %jd is more than 2^57", p->features,
+                      p->dim);
   }
   if (p->stabiliser == FOVEA_NN_STABILISER_NONE) return FOVEA_OK;
   if (p->kernel == FOVEA_NN_PERFORMER_RELU) {
@@ -92,7 +93,7 @@ static fovea_status check_kinds(const fovea_nn_performer *p, fovea_error *error)
                       "stabiliser is set and would not be used: kernel is FOVEA_NN_PERFORMER_RELU");
   }
   if (!p->causal) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_RULE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "stabiliser is FOVEA_NN_STABILISER_MAX, and causal is set: rows would depend on later keys");
 }
 
@@ -112,11 +113,11 @@ static fovea_status make_constants(const fovea_nn_performer *p, fovea_nn_feature
   map->eps = least;
   map->ratio = ratio;
   if (!scale_holds || !root_holds) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "scale is %g; it must be finite and above 0, and its square root an f32", p->scale);
   }
   if (eps_holds) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SCALE, "eps is %g; it must be from 0 to the largest f32", p->eps);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "eps is %g; it must be from 0 to the largest f32", p->eps);
 }
 
 static int64_t padded(int64_t size, int64_t step) {
@@ -172,7 +173,7 @@ static fovea_status check_lens(const char *name, const int64_t *lens, int64_t ba
                                fovea_error *error) {
   for (int64_t i = 0; lens && i < batch; i++) {
     if (lens[i] >= 0 && lens[i] <= most) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "%s[%jd] is %jd; it must be from 0 to %jd", name, i, lens[i],
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %jd; it must be from 0 to %jd", name, i, lens[i],
                       most);
   }
   return FOVEA_OK;
@@ -188,22 +189,22 @@ static fovea_status check_sizes(const fovea_nn_performer *p, const fovea_nn_perf
       {"kv_len", t->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"v_dim", t->v_dim, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded types[] = {fovea_bounded_type("q_type", t->q_type), fovea_bounded_type("k_type", t->k_type),
                                  fovea_bounded_type("v_type", t->v_type), fovea_bounded_type("o_type", t->o_type)};
-  fovea_status status = fovea_validate_bounds("tensors", sizes, 6, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("tensors", types, 4, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("tensors", sizes, 6, error);
+  if (!status) status = fovea_validate_bounds("tensors", types, 4, error);
   if (status) return status;
   if (t->heads % t->kv_heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "kv_heads is %jd; it must divide heads, which is %jd", t->kv_heads,
-                      t->heads);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_heads is %jd; it must divide heads, which is %jd",
+                      t->kv_heads, t->heads);
   }
   if (p->causal && t->q_len != t->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %jd, and kv_len is %jd; with causal they must be equal",
-                      t->q_len, t->kv_len);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "q_len is %jd, and kv_len is %jd; with causal they must be equal", t->q_len, t->kv_len);
   }
   if (!p->causal && t->state) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "state is set and would not be used: causal is 0");
   }
   if (fovea_nn_performer_state_numbers(p->features, t->v_dim) == 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %jd times v_dim %jd is more than 2^57", p->features,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "features %jd times v_dim %jd is more than 2^57", p->features,
                       t->v_dim);
   }
   return FOVEA_OK;
@@ -248,8 +249,8 @@ static fovea_status check_row_sizes(const fovea_nn_performer *p, const fovea_nn_
                                  {"rows", r->rows, 0, FOVEA_LENGTH_LIMIT}};
   const fovea_bounded types[] = {
       fovea_bounded_type("x_type", r->x_type), fovea_bounded_type("y_type", r->y_type), {"keys", r->keys, 0, 1}};
-  fovea_status status = fovea_validate_bounds("rows", sizes, 3, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("rows", types, 3, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("rows", sizes, 3, error);
+  if (!status) status = fovea_validate_bounds("rows", types, 3, error);
   if (status || !r->keys || p->stabiliser != FOVEA_NN_STABILISER_NONE) return status;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
                     "keys is set and would not be used: stabiliser is FOVEA_NN_STABILISER_NONE");

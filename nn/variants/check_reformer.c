@@ -78,12 +78,12 @@ static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_t
 static fovea_status check_buckets(const fovea_nn_lsh *l, fovea_error *error) {
   const int64_t a = l->bucket_factors[0], b = l->bucket_factors[1];
   if (l->buckets % 2 != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "buckets is %jd; it must be even", l->buckets);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "buckets is %jd; it must be even", l->buckets);
   }
   if (a == 0 && b == 0) return FOVEA_OK;
   if (a >= 2 && b >= 2 && a % 2 == 0 && b % 2 == 0 && a <= l->buckets && b <= l->buckets && a * b == l->buckets)
     return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "bucket_factors are %jd and %jd; they must be even, and their product buckets, which is %jd", a,
                     b, l->buckets);
 }
@@ -101,11 +101,11 @@ static fovea_status check_sizes(const fovea_nn_lsh *l, const fovea_nn_lsh_tensor
                                  {"v_dim", t->v_dim, 1, LENGTH_LIMIT}};
   const fovea_bounded types[] = {fovea_bounded_type("x_type", t->x_type), fovea_bounded_type("v_type", t->v_type),
                                  fovea_bounded_type("y_type", t->y_type)};
-  fovea_status status = fovea_validate_bounds("lsh", settings, 3, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("lsh", rules, 3, FOVEA_ERROR_RULE, error);
+  fovea_status status = fovea_validate_bounds("lsh", settings, 3, error);
+  if (!status) status = fovea_validate_bounds("lsh", rules, 3, error);
   if (!status) status = check_buckets(l, error);
-  if (!status) status = fovea_validate_bounds("tensors", sizes, 5, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("tensors", types, 3, FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_validate_bounds("tensors", sizes, 5, error);
+  if (!status) status = fovea_validate_bounds("tensors", types, 3, error);
   return status;
 }
 
@@ -113,8 +113,8 @@ static fovea_status check_sizes(const fovea_nn_lsh *l, const fovea_nn_lsh_tensor
 static fovea_status check_numbers(fovea_nn_lsh_call *call, fovea_error *error) {
   const double scale = call->lsh.scale, eps = call->lsh.eps;
   const int finite = scale >= -DBL_MAX && scale <= DBL_MAX, in_range = eps >= 1e-30 && eps <= 1;
-  if (!finite) return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is not finite");
-  if (!in_range) return fovea_fail(error, FOVEA_ERROR_SCALE, "eps is %g; it must be from 1e-30 to 1", eps);
+  if (!finite) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is not finite");
+  if (!in_range) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "eps is %g; it must be from 1e-30 to 1", eps);
   call->scale = scale / sqrt((double)call->tensors.dim);
   call->eps = (float)eps;
   return FOVEA_OK;
@@ -159,7 +159,7 @@ static fovea_status check_tensors(const fovea_nn_lsh_call *call, fovea_error *er
 static fovea_status check_lengths(const fovea_nn_lsh_tensors *t, fovea_error *error) {
   for (int64_t b = 0; t->lengths && b < t->batch; b++) {
     if (t->lengths[b] >= 0 && t->lengths[b] <= t->length) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%jd] is %jd; it must be from 0 to length, which is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths[%jd] is %jd; it must be from 0 to length, which is %jd",
                       b, t->lengths[b], t->length);
   }
   return FOVEA_OK;

@@ -48,14 +48,14 @@ static fovea_status check_sizes(const fovea_nn_selection *s, fovea_error *error)
                                  {"top_k", s->top_k, 1, FOVEA_TOP_K_LIMIT}};
   const fovea_bounded types[] = {fovea_bounded_type("q_type", s->q_type), fovea_bounded_type("k_type", s->k_type)};
   const fovea_bounded causal = {"causal", s->causal, 0, 1};
-  fovea_status status = fovea_validate_bounds("selection", sizes, 6, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("selection", types, 2, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_validate_bounds("selection", &causal, 1, FOVEA_ERROR_RULE, error);
+  fovea_status status = fovea_validate_bounds("selection", sizes, 6, error);
+  if (!status) status = fovea_validate_bounds("selection", types, 2, error);
+  if (!status) status = fovea_validate_bounds("selection", &causal, 1, error);
   if (status) return status;
   int64_t rows, numbers;
   if (__builtin_mul_overflow(s->batch, s->q_len, &rows) || __builtin_mul_overflow(rows, s->top_k, &numbers) ||
       numbers > INT64_C(1) << 57) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %jd times q_len %jd times top_k %jd is more than 2^57",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "batch %jd times q_len %jd times top_k %jd is more than 2^57",
                       s->batch, s->q_len, s->top_k);
   }
   return FOVEA_OK;
@@ -66,11 +66,18 @@ static fovea_status check_own_key(const fovea_nn_selection *s, int64_t b, fovea_
   const int64_t keys = s->kv_lens ? s->kv_lens[b] : s->kv_len;
   if (!s->causal || s->offsets || s->offset != FOVEA_OFFSET_BOTTOM_RIGHT || keys >= s->q_len || keys == 0)
     return FOVEA_OK;
-  return fovea_fail(
-      error, FOVEA_ERROR_RULE,
-      "batch entry %jd of the selection has q length %jd and kv length %jd: the default offset is %jd, and causal "
-      "depends on it; set offset or offsets: 0 if rows after the keys are padding",
-      b, s->q_len, keys, keys - s->q_len);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "offset is %jd by default, since batch entry %jd has q length %jd and kv length %jd, and "
+                    "causal depends on it; "
+                    "set offset or offsets: 0 if rows after the keys are padding",
+                    keys - s->q_len, b, s->q_len, keys);
+}
+
+static fovea_status check_element(const char *name, const int64_t *list, int64_t i, int64_t least, int64_t most,
+                                  fovea_error *error) {
+  if (!list || (list[i] >= least && list[i] <= most)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "selection.%s[%jd] is %jd; it must be from %jd to %jd", name, i,
+                    list[i], least, most);
 }
 
 static fovea_status check_rules(const fovea_nn_selection *s, fovea_error *error) {
@@ -83,12 +90,10 @@ static fovea_status check_rules(const fovea_nn_selection *s, fovea_error *error)
   if (has_offset && s->offsets) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "offset is set and would not be used: offsets is not NULL");
   }
-  fovea_status status = fovea_validate_bounds("selection", &offset, 1, FOVEA_ERROR_RULE, error);
+  fovea_status status = fovea_validate_bounds("selection", &offset, 1, error);
   for (int64_t b = 0; (s->offsets || s->kv_lens) && b < s->batch && !status; b++) {
-    const fovea_bounded own = {"offsets", s->offsets ? s->offsets[b] : 0, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT};
-    const fovea_bounded length = {"kv_lens", s->kv_lens ? s->kv_lens[b] : 0, 0, s->kv_len};
-    status = fovea_validate_bounds("selection", &own, 1, FOVEA_ERROR_RULE, error);
-    if (!status) status = fovea_validate_bounds("selection", &length, 1, FOVEA_ERROR_LENGTHS, error);
+    status = check_element("offsets", s->offsets, b, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT, error);
+    if (!status) status = check_element("kv_lens", s->kv_lens, b, 0, s->kv_len, error);
   }
   /* Without a list all entries are alike, and there may be very many. */
   for (int64_t b = 0; b < (s->kv_lens ? s->batch : 1) && !status; b++) status = check_own_key(s, b, error);
@@ -107,8 +112,8 @@ static fovea_status check_tensors(const fovea_nn_selection *s, fovea_error *erro
       {"offsets", s->offsets, key_bits, 1, 1, 1, offsets, none},
       {"kv_lens", s->kv_lens, key_bits, 1, 1, 1, lens, none}};
   if (s->k_strides.head != 0 || s->weight_strides.head != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "the head stride of %s is set and would not be used",
-                      s->k_strides.head ? "k" : "weights");
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s_strides.head is set and would not be used",
+                      s->k_strides.head ? "k" : "weight");
   }
   fovea_status status = fovea_nn_check_tensor(&out, 1, error);
   for (int i = 0; i < 5 && !status; i++) {

@@ -3,6 +3,7 @@
 #include "../../src/base/error.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
+#include "../matrix.h"
 #include "tensor.h"
 
 static int is_empty(const fovea_nn_tensor *t) {
@@ -10,7 +11,7 @@ static int is_empty(const fovea_nn_tensor *t) {
 }
 
 static fovea_shape shape_of(const fovea_nn_tensor *t) {
-  return fovea_make_shape(t->name, t->batch, t->heads, t->rows, t->dim, t->strides, t->bits);
+  return fovea_make_shape(fovea_nn_singular(t->name), t->batch, t->heads, t->rows, t->dim, t->strides, t->bits);
 }
 
 fovea_status fovea_nn_check_tensor(const fovea_nn_tensor *tensor, int is_output, fovea_error *error) {
@@ -18,6 +19,7 @@ fovea_status fovea_nn_check_tensor(const fovea_nn_tensor *tensor, int is_output,
   fovea_reach reach;
   if (is_empty(tensor)) return FOVEA_OK;
   const fovea_status status = fovea_validate_strides(&shape, is_output, &reach, error);
+  reach.name = tensor->name;
   return status ? status : fovea_validate_pointer(&reach, tensor->data, error);
 }
 
@@ -40,7 +42,7 @@ fovea_status fovea_nn_check_tensors_apart(const fovea_nn_tensor *output, const f
     for (int64_t j = 0; j < other->batch; j++) {
       const fovea_claim mine = claim_of(output, i), theirs = claim_of(other, j);
       if (!fovea_claims_overlap(&mine, &theirs)) continue;
-      return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s shares memory with %s", output->name, other->name);
     }
   }
   return FOVEA_OK;

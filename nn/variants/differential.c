@@ -133,7 +133,7 @@ fovea_status fovea_nn_differential_run(const fovea_nn_differential *differential
                                        const fovea_execution *execution, fovea_error *error) {
   fovea_nn_differential_call call;
   both_plans plans;
-  if (!first || !second) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", first ? "second" : "first");
+  if (!first || !second) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", first ? "second" : "first");
   fovea_status status = fovea_nn_check_differential(differential, problem, first, second, execution, &call, error);
   if (status) return status;
   status = make_plans(&call, &plans, error);

@@ -376,7 +376,7 @@ fovea_status fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const f
   fovea_nn_latent_call call;
   fovea_execution measured;
   fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
-  if (!status && !problem) return fovea_fail(error, FOVEA_ERROR_NULL, "problem is NULL");
+  if (!status && !problem) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "problem is NULL");
   if (!status) status = fovea_nn_check_latent(latent, problem, tensors, &measured, 1, &call, error);
   if (status) return status;
   fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&measured);

@@ -91,7 +91,7 @@ static int64_t elements_of(const fovea_nn_latent *latent, fovea_nn_latent_call *
       elements <= INT64_C(1) << 57) {
     return elements;
   }
-  (void)fovea_fail(error, FOVEA_ERROR_SIZE, "kv_lora_rank %jd times the dims of %jd heads is more than 2^57",
+  (void)fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_lora_rank %jd times the dims of %jd heads is more than 2^57",
                    call->latent.kv_lora_rank, call->latent.heads);
   return 0;
 }
@@ -130,27 +130,31 @@ static fovea_status check_sizes(const fovea_segment *s, int64_t width, int64_t e
                                 fovea_error *error) {
   const int heads = s->kv_heads != 0 && s->kv_heads != 1;
   if (!heads && (s->qk_dim == 0 || s->qk_dim == width)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "sequences[%jd].segments[%jd].%s is %jd; a latent cache has %jd",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].segments[%jd].%s is %jd; a latent cache has %jd",
                     entry, i, heads ? "kv_heads" : "qk_dim", heads ? s->kv_heads : s->qk_dim,
                     heads ? (int64_t)1 : width);
 }
 
 static fovea_status check_segment(const fovea_segment *s, int64_t width, int64_t entry, int64_t i,
                                   fovea_error *error) {
-  const fovea_bounded type = fovea_bounded_type("k_type", s->k_type);
+  const int type = (int)s->k_type;
   const fovea_status status = check_sizes(s, width, entry, i, error);
   if (status) return status;
   if (s->k_layout != FOVEA_KEYS_IN_ROWS) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%jd] segment %jd has keys in panels; those of latent attention lie in rows", entry,
-                      i);
+    return fovea_fail(
+        error, FOVEA_ERROR_ARGUMENT,
+        "sequences[%jd].segments[%jd].k_layout is FOVEA_KEYS_IN_PANELS; keys of latent attention lie in rows",
+        entry, i);
   }
   if (s->v && (s->v != s->k || s->v_type != s->k_type)) {
     return fovea_fail(
         error, FOVEA_ERROR_UNUSED,
-        "v of sequences[%jd] segment %jd is set and would not be used: values are the keys' first dims", entry, i);
+        "sequences[%jd].segments[%jd].v is set and would not be used: values are the keys' first dims", entry, i);
   }
-  return fovea_validate_bounds("segment", &type, 1, FOVEA_ERROR_TYPE, error);
+  if (type >= 0 && type < FOVEA_TYPES) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "sequences[%jd].segments[%jd].k_type is %jd; it must be from 0 to %jd", entry, i, (int64_t)type,
+                    (int64_t)FOVEA_TYPES - 1);
 }
 
 fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea_nn_latent_segments *segments,

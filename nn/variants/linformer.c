@@ -216,7 +216,7 @@ fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linformer, const f
                                     const fovea_tensors *tensors, const fovea_execution *execution,
                                     fovea_error *error) {
   fovea_nn_linformer_call call;
-  if (!tensors) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
+  if (!tensors) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "tensors is NULL");
   fovea_status status = fovea_nn_check_linformer(linformer, problem, tensors, execution, &call, error);
   if (status) return status;
   fovea_nn_plan_memory plans = fovea_nn_plan_memory_of(&call.execution);

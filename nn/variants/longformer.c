@@ -194,7 +194,7 @@ static fovea_status make(fovea_nn_longformer *l, const fovea_nn_longformer_optio
   if (special) {
     const size_t size = 4 * (size_t)o->length * sizeof(int64_t);
     int64_t *numbers = fovea_allocate(&l->allocator, size);
-    if (!numbers) return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of lists", (uint64_t)size);
+    if (!numbers) return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for %ju bytes of lists", (uint64_t)size);
     const token_lists lists = {numbers, numbers + o->length};
     status = make_patterns(l, o, &lists, error);
     fovea_release(&l->allocator, numbers);
@@ -207,13 +207,13 @@ fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *given
                                         fovea_error *error) {
   fovea_nn_longformer_options options;
   fovea_execution execution;
-  if (!longformer) return fovea_fail(error, FOVEA_ERROR_NULL, "longformer is NULL");
+  if (!longformer) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "longformer is NULL");
   *longformer = NULL;
   fovea_status status = fovea_nn_check_longformer_options(given, &options, error);
   if (!status) status = fovea_read_execution(given_execution, &execution, error);
   if (status) return status;
   fovea_nn_longformer *l = allocate(&options, &execution.allocator, count_globals(&options));
-  if (!l) return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a batch of %jd entries", options.batch);
+  if (!l) return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for a batch of %jd entries", options.batch);
   status = make(l, &options, &execution, error);
   if (status) {
     fovea_nn_longformer_destroy(l);

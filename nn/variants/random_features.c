@@ -171,12 +171,12 @@ static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_
                                  {"dim", given->dim, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded kinds[] = {{"orthogonal", given->orthogonal, 0, 1},
                                  {"norms", (int)given->norms, 0, FOVEA_NN_NORMS_CONSTANT}};
-  status = fovea_validate_bounds("random", sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds("random", kinds, 2, FOVEA_ERROR_TYPE, error);
+  status = fovea_validate_bounds("random", sizes, 2, error);
+  if (!status) status = fovea_validate_bounds("random", kinds, 2, error);
   if (status) return status;
   int64_t elements;
   if (__builtin_mul_overflow(given->features, given->dim, &elements) || elements > INT64_C(1) << 57) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %jd times dim %jd is more than 2^57", given->features,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "features %jd times dim %jd is more than 2^57", given->features,
                       given->dim);
   }
   return FOVEA_OK;

@@ -23,18 +23,18 @@ void fovea_explanation_init_sized(fovea_explanation *explanation, size_t struct_
 #if FOVEA_BUILDS_EXPLAIN
 static fovea_status check_rate(const char *name, double rate, fovea_error *error) {
   if (rate >= 0 && rate <= DBL_MAX) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %g; it must be positive and finite, or 0 if it is not known",
-                    name, rate);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "%s is %g; it must be positive and finite, or 0 if it is not known", name, rate);
 }
 
 static fovea_status check(const fovea_explanation *given, fovea_error *error) {
   if (given->struct_size < FIRST_EXPLANATION || given->struct_size > sizeof *given)
     return fovea_fail(
-        error, FOVEA_ERROR_STRUCT_SIZE,
+        error, FOVEA_ERROR_ARGUMENT,
         "explanation.struct_size is %ju; this library knows %ju to %ju; call fovea_explanation_init()",
         (uint64_t)given->struct_size, (uint64_t)FIRST_EXPLANATION, (uint64_t)sizeof *given);
   if (given->threads < 0)
-    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %jd; it must be 1 or more, or 0 for the default",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "threads is %jd; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
   fovea_status status = check_rate("flops_per_second", given->flops_per_second, error);
   return status ? status : check_rate("bytes_per_second", given->bytes_per_second, error);
@@ -80,8 +80,8 @@ static const char *products_of(const fovea_arithmetic *arithmetic) {
 }
 
 fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *explanation, fovea_error *error) {
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
-  if (!explanation) return fovea_fail(error, FOVEA_ERROR_NULL, "explanation is NULL");
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
+  if (!explanation) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "explanation is NULL");
   const fovea_status status = check(explanation, error);
   if (status) return status;
   const int in_bf16 = plan->problem.scores == FOVEA_MODE_BF16 || plan->problem.values == FOVEA_MODE_BF16;

@@ -24,7 +24,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
     size_t size = fovea_plan_scratch_size(plan, workers);
     scratch = allocated = fovea_allocate(&execution->allocator, size);
     if (!scratch) {
-      return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %ju bytes of scratch, aligned to %jd",
+      return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for %ju bytes of scratch, aligned to %jd",
                         (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
     }
   }
@@ -49,7 +49,7 @@ static fovea_status check_isa(const fovea_plan *plan, const char *isa, fovea_err
 fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *given,
                             fovea_error *error) {
   fovea_execution execution;
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
   fovea_status status = fovea_read_execution(given, &execution, error);
   if (!status) status = check_isa(plan, execution.isa, error);
   return status ? status : run_plan(plan, tensors, &execution, error);

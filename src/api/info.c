@@ -13,9 +13,9 @@ const char *fovea_version(void) {
 }
 
 fovea_status fovea_info(fovea_library_info *info) {
-  if (!info) return FOVEA_ERROR_NULL;
+  if (!info) return FOVEA_ERROR_ARGUMENT;
   const size_t size = info->struct_size, first_version = sizeof *info;
-  if (size < first_version || size > sizeof *info) return FOVEA_ERROR_STRUCT_SIZE;
+  if (size < first_version || size > sizeof *info) return FOVEA_ERROR_ARGUMENT;
   fovea_library_info all = {
       .struct_size = size,
       .version = fovea_version(),

@@ -7,7 +7,7 @@
 
 fovea_status fovea_plan_create(const fovea_problem *given, const fovea_execution *given_execution,
                                fovea_plan **plan, fovea_error *error) {
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
   *plan = NULL;
   fovea_checked checked;
   fovea_problem problem;
@@ -20,7 +20,7 @@ fovea_status fovea_plan_create(const fovea_problem *given, const fovea_execution
 
 fovea_status fovea_plan_create_in(const fovea_problem *given, const fovea_execution *given_execution, void *memory,
                                   size_t size, fovea_plan **plan, fovea_error *error) {
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
   *plan = NULL;
   fovea_checked checked;
   fovea_problem problem;

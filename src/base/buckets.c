@@ -21,11 +21,11 @@ fovea_bucket_rule fovea_make_bucket_rule(int bidirectional, int64_t buckets, int
 fovea_status fovea_check_bucket_rule(const char *of, int bidirectional, int64_t buckets, int64_t max_distance,
                                      fovea_error *error) {
   const fovea_bounded count = {"buckets", buckets, bidirectional ? 4 : 2, FOVEA_BUCKETS_LIMIT};
-  const fovea_status status = fovea_validate_bounds(of, &count, 1, FOVEA_ERROR_SIZE, error);
+  const fovea_status status = fovea_validate_bounds(of, &count, 1, error);
   if (status) return status;
   const int64_t exact = fovea_make_bucket_rule(bidirectional, buckets, max_distance).exact;
   const fovea_bounded distance = {"max_distance", max_distance, exact + 1, DISTANCE_LIMIT};
-  return fovea_validate_bounds(of, &distance, 1, FOVEA_ERROR_SIZE, error);
+  return fovea_validate_bounds(of, &distance, 1, error);
 }
 
 /* number *= factor^power */

@@ -248,13 +248,13 @@ void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batc
 static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
   if (size > now) {
     return fovea_fail(
-        error, FOVEA_ERROR_STRUCT_SIZE,
+        error, FOVEA_ERROR_ARGUMENT,
         "%s.struct_size is %ju, more than this library's %ju: the program was compiled for a newer one, or "
         "the struct was not initialised: call fovea_%s_init()",
         name, (uint64_t)size, (uint64_t)now, name);
   }
   if (size < first) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "%s.struct_size is %ju, less than %ju; call fovea_%s_init()",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.struct_size is %ju, less than %ju; call fovea_%s_init()",
                       name, (uint64_t)size, (uint64_t)first, name);
   }
   return FOVEA_OK;
@@ -265,7 +265,7 @@ static fovea_status check_size(const char *name, size_t size, size_t first, size
 static fovea_status read_struct(const char *name, const char *type, const void *given, void *copy, size_t size,
                                 fovea_error *error) {
   size_t struct_size;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
   memcpy(&struct_size, given, sizeof struct_size);
   const fovea_status status = check_size(type, struct_size, size, size, error);
   if (!status) memcpy(copy, given, size);
@@ -273,7 +273,7 @@ static fovea_status read_struct(const char *name, const char *type, const void *
 }
 
 fovea_status fovea_copy_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "problem is NULL");
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "problem is NULL");
   fovea_status status = check_size("problem", given->struct_size, FIRST_PROBLEM, sizeof *problem, error);
   if (status) return status;
   if (given->struct_size < sizeof *problem) {
@@ -301,7 +301,7 @@ fovea_status fovea_problem_resolve(fovea_problem *problem, fovea_error *error) {
 }
 
 fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "tensors is NULL");
   fovea_status status = check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
   if (status) return status;
   fovea_tensors_init_sized(tensors, sizeof *tensors, NULL, NULL, NULL, NULL, NULL);
@@ -316,7 +316,7 @@ fovea_status fovea_check_allocator(const fovea_allocator *allocator, fovea_error
                       "allocator.context is not NULL and would not be used: allocator.allocate is NULL");
   }
   if (!allocator->allocate == !allocator->release) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "allocator.%s is NULL; set both functions or neither",
                     allocator->allocate ? "release" : "allocate");
 }
 
@@ -328,7 +328,7 @@ fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution 
   memcpy(execution, given, given->struct_size);
   execution->struct_size = sizeof *execution;
   if (given->threads < 0) {
-    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %jd; it must be 1 or more, or 0 for the default",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "threads is %jd; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
   }
   status = fovea_check_allocator(&execution->allocator, error);
@@ -385,13 +385,13 @@ static int knows_segments(size_t size) {
 }
 
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages is NULL");
   fovea_status status = check_size("pages", given->struct_size, FIRST_PAGES, sizeof *pages, error);
   if (status) return status;
   fovea_pages_init_sized(pages, sizeof *pages, 0, 0, 0, 0, 0, 0, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
   memcpy(pages, given, given->struct_size);
   if (knows_segments(pages->segment_size)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "pages.segment_size is %ju; this library knows multiples of %ju from %ju to %ju; call "
                     "fovea_pages_init()",
                     (uint64_t)pages->segment_size, (uint64_t) _Alignof(fovea_segment), (uint64_t)FIRST_SEGMENT,
@@ -400,7 +400,7 @@ fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fove
 
 fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error) {
   if (knows_segments(sequence->segment_size)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "sequences[%jd].segment_size is %ju; this library knows multiples of %ju from %ju to %ju; call "
                     "fovea_sequence_of()",
                     entry, (uint64_t)sequence->segment_size, (uint64_t) _Alignof(fovea_segment),

@@ -7,60 +7,16 @@ const char *fovea_status_text(fovea_status status) {
   switch (status) {
   case FOVEA_OK:
     return "ok";
-  case FOVEA_ERROR_NULL:
-    return "a pointer that is needed is NULL";
-  case FOVEA_ERROR_STRUCT_SIZE:
-    return "a struct was not prepared by its initialiser";
-  case FOVEA_ERROR_SIZE:
-    return "a length, head count or dimension is out of range";
-  case FOVEA_ERROR_HEADS:
-    return "kv_heads does not divide heads";
-  case FOVEA_ERROR_STRIDE:
-    return "a stride overflows, or makes elements of an output share memory";
-  case FOVEA_ERROR_SCALE:
-    return "the scale is not finite";
-  case FOVEA_ERROR_RULE:
-    return "a flag, window, chunk or offset is out of range";
-  case FOVEA_ERROR_LENGTHS:
-    return "lengths of batch entries go beyond the tensors or decrease";
-  case FOVEA_ERROR_OVERLAP:
-    return "an output shares memory with an input or with the other output";
-  case FOVEA_ERROR_ALIGNMENT:
-    return "a tensor is not aligned to its element";
-  case FOVEA_ERROR_SCRATCH:
-    return "scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT";
-  case FOVEA_ERROR_MEMORY:
-    return "an allocation failed";
-  case FOVEA_ERROR_TYPE:
-    return "a type is not one of its enumeration";
-  case FOVEA_ERROR_MASK:
-    return "a mask's strides, its first key or its number of keys are out of range";
-  case FOVEA_ERROR_SOFTCAP:
-    return "the softcap is negative or not finite, or scale / softcap is not";
-  case FOVEA_ERROR_ROTARY:
-    return "dims, base, frequencies or tables of a rotary embedding are out of range";
-  case FOVEA_ERROR_POSITION:
-    return "a position is out of range";
-  case FOVEA_ERROR_SEGMENTS:
-    return "segments of a cache have gaps, overlap, or do not hold what is asked for";
-  case FOVEA_ERROR_STATE:
-    return "sizes or keys of a state do not fit the problem or the other states";
+  case FOVEA_ERROR_ARGUMENT:
+    return "an argument or a field is missing, out of range, or does not fit the others";
   case FOVEA_ERROR_UNUSED:
     return "something is set that would not be used";
-  case FOVEA_ERROR_ISA_UNKNOWN:
-    return "no instruction set has that name";
-  case FOVEA_ERROR_PATTERN:
-    return "a rule of a pattern is out of range, or a pattern does not fit the problem";
-  case FOVEA_ERROR_ISA_UNUSABLE:
-    return "this build or this CPU does not have that instruction set, or this build no kernels for what is set";
-  case FOVEA_ERROR_NORMALISER:
-    return "a divisor_value or sigmoid_bias is out of range";
-  case FOVEA_ERROR_ACTIVATION:
-    return "a leaky_slope is out of range";
-  case FOVEA_ERROR_LEFT_OUT:
-    return "this build leaves out what is asked for";
-  case FOVEA_ERROR_TASK:
-    return "a task, phase, worker or thread count is out of range";
+  case FOVEA_ERROR_UNSUPPORTED:
+    return "this build or this CPU does not have what is asked for";
+  case FOVEA_ERROR_SPACE:
+    return "memory of the caller's is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT";
+  case FOVEA_ERROR_MEMORY:
+    return "an allocation failed, or a pool has too few free pages";
   }
   return "unknown status";
 }
@@ -146,12 +102,25 @@ void fovea_write_text(char *to, size_t size, const char *format, va_list *argume
   *text.next = '\0';
 }
 
+static int is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '[' || c == ']';
+}
+
+/* Copies the name that a text begins with. */
+static void write_field(char *to, size_t size, const char *text) {
+  size_t length = 0;
+  while (length < size - 1 && is_of_name(text[length])) length++;
+  memcpy(to, text, length);
+  to[length] = '\0';
+}
+
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...) {
   if (!error) return status;
   va_list arguments;
   va_start(arguments, format);
   fovea_write_text(error->text, sizeof error->text, format, &arguments);
   va_end(arguments);
+  write_field(error->field, sizeof error->field, error->text);
   error->status = status;
   return status;
 }

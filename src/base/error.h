@@ -18,8 +18,11 @@
 #define FOVEA_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
 
-/* Writes the text and returns the status. Of printf's formats it knows %jd (int64_t), %ju (uint64_t, for sizes), %d,
- * %s, %% and %g (double, with a point in every locale), since the library does not use stdio. `error` may be NULL. */
+/* Writes the text and the field, and returns the status. A text begins with the name of the argument or field that is
+ * wrong, as the caller would write it: "q is NULL", "kv_lens[3] is -1; ...". The letters (small ones), digits, _ . [ and
+ * ] that the text begins with become error->field. A text about no argument begins with a capital letter: "No memory
+ * for ...", "This CPU ...". If `error` is NULL, nothing is written. Of printf's formats it knows %jd (int64_t), %ju (uint64_t, for sizes), %d,
+ * %s, %% and %g (double, with a point in every locale), since the library does not use stdio. */
 FOVEA_PRINTF(3, 4)
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...);
 

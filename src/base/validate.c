@@ -2,13 +2,14 @@
 
 #include "error.h"
 
-fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_status status,
-                                   fovea_error *error) {
+#include <string.h>
+
+fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_error *error) {
   for (size_t i = 0; i < count; i++) {
     const fovea_bounded *number = &numbers[i];
     if (number->value >= number->least && number->value <= number->most) continue;
-    return fovea_fail(error, status, "%s%s%s is %jd; it must be from %jd to %jd", of ? of : "", of ? "." : "",
-                      number->name, number->value, number->least, number->most);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s%s%s is %jd; it must be from %jd to %jd", of ? of : "",
+                      of ? "." : "", number->name, number->value, number->least, number->most);
   }
   return FOVEA_OK;
 }
@@ -17,18 +18,24 @@ fovea_status fovea_validate_cumulative(const char *name, const int32_t *list, in
                                        const char *rows_name, fovea_error *error) {
   if (!list) return FOVEA_OK;
   if (list[0] < 0)
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "%s[0] is %jd; it must be 0 or more", name, (int64_t)list[0]);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[0] is %jd; it must be 0 or more", name, (int64_t)list[0]);
   for (int64_t i = 1; i <= batch; i++) {
     if (list[i] < list[i - 1]) {
-      return fovea_fail(error, FOVEA_ERROR_LENGTHS, "%s[%jd] is %jd; it must not be less than the one before, %jd",
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %jd; it must not be less than the one before, %jd",
                         name, i, (int64_t)list[i], (int64_t)list[i - 1]);
     }
   }
   if (list[batch] > rows) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "%s[%jd] is %jd; it must be at most %s, which is %jd", name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %jd; it must be at most %s, which is %jd", name,
                       batch, (int64_t)list[batch], rows_name, rows);
   }
   return FOVEA_OK;
+}
+
+/* By which name the caller knows the strides of a tensor, which is followed by "_strides". */
+static const char *strides_of(const char *name) {
+  if (strcmp(name, "scores") == 0) return "score";
+  return strcmp(name, "top_keys") == 0 || strcmp(name, "top_scores") == 0 ? "top_k" : name;
 }
 
 fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,
@@ -39,14 +46,14 @@ fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fov
   *reach = (fovea_reach){shape->name, 0, 0, shape->bits < 8 ? 1 : shape->bits / 8};
   if (fovea_shape_is_empty(shape)) return FOVEA_OK;
   if (!fovea_shape_range(shape, &low, &high)) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                      "%s_strides %jd, %jd, %jd: the elements reach further than 2^57 from the first", shape->name,
-                      shape->stride[0], shape->stride[1], shape->stride[2]);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "%s_strides %jd, %jd, %jd: the elements reach further than 2^57 from the first",
+                      strides_of(shape->name), shape->stride[0], shape->stride[1], shape->stride[2]);
   }
   if (is_output && !fovea_shape_is_apart(shape, &axis, &least)) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                      "%s_strides.%s is %jd; elements share memory unless its size is at least %jd", shape->name,
-                      axes[axis], shape->stride[axis], least);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "%s_strides.%s is %jd; elements share memory unless its size is at least %jd",
+                      strides_of(shape->name), axes[axis], shape->stride[axis], least);
   }
   reach->begin = low * shape->bits / 8; /* rows of bits begin at whole bytes */
   reach->end = high * shape->bits / 8 + reach->alignment;
@@ -55,9 +62,9 @@ fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fov
 
 fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointer, fovea_error *error) {
   if (reach->begin == reach->end) return FOVEA_OK;
-  if (!pointer) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", reach->name);
+  if (!pointer) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", reach->name);
   if ((uintptr_t)pointer % (uintptr_t)reach->alignment != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s is %jd bytes off an address that is a multiple of %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd bytes off an address that is a multiple of %jd",
                       reach->name, (int64_t)((uintptr_t)pointer % (uintptr_t)reach->alignment),
                       (int64_t)reach->alignment);
   }
@@ -76,30 +83,30 @@ fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_
                                   const void *other_pointer, fovea_error *error) {
   uintptr_t shared = overlap(output, output_pointer, other, other_pointer);
   if (shared == 0) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %ju bytes", output->name,
-                    other->name, (uint64_t)shared);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s shares memory with %s: they overlap by %ju bytes",
+                    output->name, other->name, (uint64_t)shared);
 }
 
 fovea_status fovea_validate_memory(const char *what, const void *memory, size_t size, size_t needed,
                                    fovea_error *error) {
-  if (!memory) return fovea_fail(error, FOVEA_ERROR_NULL, "memory is NULL");
+  if (!memory) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "memory is NULL");
   if ((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "memory is %jd bytes off an address that is a multiple of %jd",
+    return fovea_fail(error, FOVEA_ERROR_SPACE, "memory is %jd bytes off an address that is a multiple of %jd",
                       (int64_t)((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
   }
   if (size >= needed) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "size is %ju bytes; the %s needs %ju", (uint64_t)size, what,
+  return fovea_fail(error, FOVEA_ERROR_SPACE, "size is %ju bytes; the %s needs %ju", (uint64_t)size, what,
                     (uint64_t)needed);
 }
 
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error) {
-  if (!scratch) return fovea_fail(error, FOVEA_ERROR_NULL, "scratch is NULL");
+  if (!scratch) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scratch is NULL");
   if ((uintptr_t)scratch % FOVEA_SCRATCH_ALIGNMENT != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SCRATCH, "scratch is %jd bytes off an address that is a multiple of %jd",
+    return fovea_fail(error, FOVEA_ERROR_SPACE, "scratch is %jd bytes off an address that is a multiple of %jd",
                       (int64_t)((uintptr_t)scratch % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
   }
   if (size < needed) {
-    return fovea_fail(error, FOVEA_ERROR_SCRATCH, "scratch_size is %ju bytes; %ju are needed", (uint64_t)size,
+    return fovea_fail(error, FOVEA_ERROR_SPACE, "scratch_size is %ju bytes; %ju are needed", (uint64_t)size,
                       (uint64_t)needed);
   }
   return FOVEA_OK;

@@ -25,8 +25,7 @@ static inline fovea_bounded fovea_bounded_type(const char *name, fovea_type type
 
 /* Checks that each number is within its limits. `of` is the caller's name of the struct that has the numbers; NULL:
  * the text gives their own names only. */
-fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_status status,
-                                   fovea_error *error);
+fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_error *error);
 
 /* Checks a list of `batch` + 1 cumulative lengths, or NULL: they start at 0 or more, never decrease, and end at
  * `rows` or less. rows_name is the caller's name of `rows`. */

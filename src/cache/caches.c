@@ -107,15 +107,14 @@ static fovea_sequence make_sequence(const fovea_known_pages *known, const fovea_
 static fovea_status check_page(const fovea_known_pages *known, int64_t page, fovea_error *error) {
   const int64_t count = known->pages.count;
   if (page >= 0 && page < count) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %jd; it must be from 0 to %jd", page, count - 1);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "page is %jd; it must be from 0 to %jd", page, count - 1);
 }
 
 static fovea_status check_positions(int64_t begin, int64_t end, fovea_error *error) {
   if (begin < 0 || begin > end || end > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_POSITION,
-                      "positions %jd to %jd (not included) are wanted; they must ascend "
-                      "from 0 or more to %jd at most",
-                      begin, end, FOVEA_LENGTH_LIMIT);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "begin is %jd and end is %jd; they must ascend from 0 or more to %jd at most", begin, end,
+                      FOVEA_LENGTH_LIMIT);
   }
   return FOVEA_OK;
 }
@@ -126,7 +125,7 @@ fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fove
   fovea_status status = fovea_know_pages(given, &known, error);
   if (!status) status = check_page(&known, page, error);
   if (status) return status;
-  if (!segment) return fovea_fail(error, FOVEA_ERROR_NULL, "segment is NULL");
+  if (!segment) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "segment is NULL");
   put_segment(&known, segment, page, 0, 0, known.pages.page_rows);
   return FOVEA_OK;
 }
@@ -151,15 +150,15 @@ static fovea_status check_table(const fovea_known_pages *known, const int32_t *t
   const fovea_pages *pages = &known->pages;
   fovea_status status = check_positions(begin, end, error);
   if (status || begin == end) return status;
-  if (!table) return fovea_fail(error, FOVEA_ERROR_NULL, "table is NULL");
+  if (!table) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "table is NULL");
   if (table_length < 0 || (end - 1) / pages->page_rows >= table_length) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "the table has %jd pages of %jd rows; position %jd is in page %jd, counted from 0",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "table_length is %jd pages of %jd rows; position %jd is in page %jd, counted from 0",
                       table_length, pages->page_rows, end - 1, (end - 1) / pages->page_rows);
   }
   for (int64_t i = begin / pages->page_rows; i <= (end - 1) / pages->page_rows; i++) {
     if (table[i] < 0 || table[i] >= pages->count) {
-      return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table[%jd] is %jd; it must be from 0 to %jd", i,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "table[%jd] is %jd; it must be from 0 to %jd", i,
                         (int64_t)table[i], pages->count - 1);
     }
   }
@@ -233,14 +232,15 @@ fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, co
   fovea_known_pages known;
   int64_t count;
   fovea_status status = fovea_know_pages(given, &known, error);
-  if (!status) status = fovea_validate_bounds(NULL, &count_of_entries, 1, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds(NULL, &count_of_entries, 1, error);
   if (status) return status;
-  if (!ends || !sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", ends ? "sequences" : "ends");
+  if (!ends || !sequences)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", ends ? "sequences" : "ends");
   status = check_tables(&known, batch, tables, table_length, begins, ends, &count, error);
   if (status) return status;
-  if (count > 0 && !segments) return fovea_fail(error, FOVEA_ERROR_NULL, "segments is NULL");
+  if (count > 0 && !segments) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "segments is NULL");
   if (count > segment_limit) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "segment_limit is %jd; %jd segments are needed", segment_limit,
+    return fovea_fail(error, FOVEA_ERROR_SPACE, "segment_limit is %jd; %jd segments are needed", segment_limit,
                       count);
   }
   for (int64_t b = 0; b < batch; b++) {
@@ -261,10 +261,10 @@ static fovea_status check_ring_groups(const fovea_known_pages *known, int64_t be
     if (keys <= 1 || begin >= end) continue;
     const int64_t groups = (end - 1) / keys - begin / keys + 1;
     if (groups > known->pages.page_rows / keys)
-      return fovea_fail(
-          error, FOVEA_ERROR_SEGMENTS,
-          "positions %jd to %jd are wanted: %jd groups of keys that share scales of %s; the ring holds %jd", begin,
-          end - 1, groups, values ? "v" : "k", known->pages.page_rows / keys);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                        "begin is %jd and the last position %jd: they are in %jd groups of keys that share scales "
+                        "of %s; the ring holds %jd",
+                        begin, end - 1, groups, values ? "v" : "k", known->pages.page_rows / keys);
   }
   return FOVEA_OK;
 }
@@ -278,10 +278,10 @@ fovea_status fovea_cache_ring(const fovea_pages *given, int64_t page, int64_t be
   if (!status) status = check_positions(begin, end, error);
   if (status) return status;
   if (!segments || !sequence)
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", segments ? "sequence" : "segments");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", segments ? "sequence" : "segments");
   const int64_t page_rows = known.pages.page_rows;
   if (end - begin > page_rows) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "positions %jd to %jd are wanted of a ring that holds %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "begin is %jd and the last position %jd; the ring holds %jd",
                       begin, end - 1, page_rows);
   }
   status = check_ring_groups(&known, begin, end, error);

@@ -149,14 +149,14 @@ static void sort_window(window *w) {
 static fovea_status refuse(const fovea_claim *a, const fovea_claim *b, fovea_error *error) {
   const fovea_claim *first = a->written ? a : b, *other = a->written ? b : a;
   if (other->segment >= 0) {
-    return fovea_fail(error, FOVEA_ERROR_OVERLAP,
-                      "rows to be written to sequences[%jd].segments[%jd].%s share memory with rows of "
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "sequences[%jd].segments[%jd].%s has rows to be written that share memory with rows of "
                       "sequences[%jd].segments[%jd].%s",
                       first->entry, first->segment, first->name, other->entry, other->segment, other->name);
   }
-  return fovea_fail(error, FOVEA_ERROR_OVERLAP,
-                    "rows to be written to sequences[%jd].segments[%jd].%s share memory with %s", first->entry,
-                    first->segment, first->name, other->name);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "sequences[%jd].segments[%jd].%s has rows to be written that share memory with %s",
+                    first->entry, first->segment, first->name, other->name);
 }
 
 /* Compares a claim with those of the window's first `count` claims. */
@@ -180,8 +180,8 @@ static fovea_status compare(const window *w, int count, const fovea_claim *claim
 
 static fovea_status check_inside(const fovea_claim *claim, fovea_error *error) {
   if (!claim->written || fovea_claim_is_apart(claim)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                    "the strides of sequences[%jd].segments[%jd].%s let heads or rows share memory", claim->entry,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "sequences[%jd].segments[%jd].%s has strides that let heads or rows share memory", claim->entry,
                     claim->segment, claim->name);
 }
 

@@ -104,7 +104,7 @@ static fovea_status check_pointer(const subject *s, const void *pointer, int wan
                                   const char *reason) {
   fovea_error room;
   if (wanted && !pointer && !optional)
-    return fovea_fail(s->error, FOVEA_ERROR_NULL, "%s.%s is NULL", place_of(s, &room), s->name);
+    return fovea_fail(s->error, FOVEA_ERROR_ARGUMENT, "%s.%s is NULL", place_of(s, &room), s->name);
   if (!wanted && pointer)
     return fovea_fail(s->error, FOVEA_ERROR_UNUSED, "%s.%s is set, but %s", place_of(s, &room), s->name, reason);
   return FOVEA_OK;
@@ -147,22 +147,21 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   const int64_t dim = values ? shape->v_dim : shape->qk_dim;
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   const subject s = {names[values][0], entry, number, error};
-  const int64_t of = entry == FOVEA_ENTRY_OF_PAGES ? values : number;
   fovea_error room;
   fovea_status status = check_elements(segment, values, &s);
-  if (!status) status = fovea_check_format(format, dim, entry, of, error);
+  if (!status) status = fovea_check_format(format, dim, entry, number, values, error);
   if (!status && !values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
-    status = fovea_check_code_panels(format, dim, entry, of, error);
+    status = fovea_check_code_panels(format, dim, entry, number, error);
   if (!status) status = check_pointers(segment, format, dim, values, s);
   if (status) return status;
   for (int i = 0; i < FOVEA_PARTS; i++) {
     const fovea_coded_part part = fovea_find_part(segment, format, dim, values, i);
     if (part.first && !is_near(&part, fovea_segment_layers(sequence, segment), shape->kv_heads, segment->rows))
-      return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s.%s reaches further than 2^57 bytes from the first",
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s reaches further than 2^57 bytes from the first",
                         place_of(&s, &room), names[values][i]);
   }
   if ((uintptr_t)scales->centre % sizeof(float) != 0)
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s.%s is at an address that is no multiple of 4",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is at an address that is no multiple of 4",
                       place_of(&s, &room), names[values][FOVEA_PART_CENTRE]);
   return FOVEA_OK;
 }

@@ -253,7 +253,7 @@ static fovea_status check_group(const fovea_segment *segment, int64_t keys, int 
   const int64_t from = begin > segment->first ? begin : segment->first, to = end < last ? end : last;
   if ((from - segment->first) % keys == 0 && ((to - segment->first) % keys == 0 || to == last)) return FOVEA_OK;
   return fovea_fail(
-      error, FOVEA_ERROR_SEGMENTS,
+      error, FOVEA_ERROR_ARGUMENT,
       "sequences[%jd].segments[%jd].%s is written in groups of %jd keys from position %jd on; positions "
       "%jd to %jd do not fill them: keep the newest rows in a segment of another format",
       entry, number, values ? "v" : "k", keys, segment->first, from, to - 1);
@@ -266,13 +266,13 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
   const int64_t dim = values ? shape->v_dim : shape->qk_dim, number = fovea_segment_number(sequence, segment);
   if (!format) return FOVEA_OK;
   if (dim > FOVEA_QUANTISED_DIMS)
-    return fovea_fail(error, FOVEA_ERROR_SIZE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].%s has a format; %s_dim is %jd, and must be at most %jd to be "
                       "written or copied",
                       entry, number, values ? "v" : "k", values ? "v" : "qk", dim, (int64_t)FOVEA_QUANTISED_DIMS);
   if (!written) return FOVEA_OK;
   if (!fovea_table_ascends(format))
-    return fovea_fail(error, FOVEA_ERROR_TYPE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].%s_format.table does not ascend; such a format is only read",
                       entry, number, values ? "v" : "k");
   const fovea_code_layout layout = fovea_lay_out_codes(format, dim, 0); /* the same keys as in panels */

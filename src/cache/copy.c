@@ -207,7 +207,7 @@ static fovea_status check_sizes(const fovea_copy *copy, fovea_error *error) {
       {"layers", copy->layers, 1, FOVEA_LENGTH_LIMIT}, {"kv_heads", shape->kv_heads, 1, FOVEA_LENGTH_LIMIT},
       {"qk_dim", shape->qk_dim, 1, FOVEA_DIM_LIMIT},   {"v_dim", shape->v_dim, 1, FOVEA_DIM_LIMIT},
       {"begin", copy->begin, 0, FOVEA_LENGTH_LIMIT},   {"end", copy->end, copy->begin, FOVEA_LENGTH_LIMIT}};
-  return fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  return fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], error);
 }
 
 fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
@@ -218,7 +218,7 @@ fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequenc
   const fovea_copy copy = {.sequences = {from, to}, .shape = &shape, .layers = layers, .begin = begin, .end = end};
   const fovea_claims claims = {
       .shape = shape, .sequence_count = 2 * layers, .call = &copy, .sequence = claimed_rows};
-  if (!from || !to) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", from ? "to" : "from");
+  if (!from || !to) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", from ? "to" : "from");
   fovea_status status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = check_sizes(&copy, error);
   if (!status) status = fovea_check_sequence(from, &shape, 0, begin, end, error);

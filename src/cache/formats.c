@@ -52,6 +52,7 @@ int64_t fovea_scale_bytes(const fovea_format *format) {
 typedef struct subject {
   const fovea_format *format;
   int64_t dim, entry, number;
+  int values;
   fovea_error *error;
 } subject;
 
@@ -65,11 +66,11 @@ static fovea_status refuse(const subject *s, fovea_status status, const char *fi
   fovea_write_text(text, sizeof text, must, &arguments);
   va_end(arguments);
   if (s->entry < 0) {
-    const char *of = s->entry == FOVEA_NO_ENTRY ? "format" : s->number ? "pages.v_format" : "pages.k_format";
+    const char *of = s->entry == FOVEA_NO_ENTRY ? "format" : s->values ? "pages.v_format" : "pages.k_format";
     return fovea_fail(s->error, status, "%s.%s is %jd; it must %s", of, field, value, text);
   }
-  return fovea_fail(s->error, status, "sequences[%jd].segments[%jd]: format.%s is %jd; it must %s", s->entry,
-                    s->number, field, value, text);
+  return fovea_fail(s->error, status, "sequences[%jd].segments[%jd].%s_format.%s is %jd; it must %s", s->entry,
+                    s->number, s->values ? "v" : "k", field, value, text);
 }
 
 /* Fields that name one of several things by a number. */
@@ -88,10 +89,10 @@ static fovea_status check_kinds(const subject *s) {
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
     if (kinds[i].value < 0 || kinds[i].value >= kinds[i].count)
-      return refuse(s, FOVEA_ERROR_TYPE, kinds[i].field, kinds[i].value, "be from 0 to %jd",
+      return refuse(s, FOVEA_ERROR_ARGUMENT, kinds[i].field, kinds[i].value, "be from 0 to %jd",
                     (int64_t)kinds[i].count - 1);
   }
-  if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");
+  if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_ARGUMENT, "sums", f->sums, "be 0 or 1");
   return FOVEA_OK;
 }
 
@@ -99,7 +100,7 @@ static fovea_status check_kinds(const subject *s) {
 static fovea_status check_unused(const subject *s) {
   const fovea_format *f = s->format;
   const fovea_code_facts code = fovea_code_of(f->code);
-  if (f->bias < 0 || f->bias > 128) return refuse(s, FOVEA_ERROR_TYPE, "bias", f->bias, "be from 0 to 128");
+  if (f->bias < 0 || f->bias > 128) return refuse(s, FOVEA_ERROR_ARGUMENT, "bias", f->bias, "be from 0 to 128");
   if (f->bias != 0 && (f->formula != FOVEA_FORMULA_SCALE || f->table || code.numbers != FOVEA_CODES_UNSIGNED))
     return refuse(s, FOVEA_ERROR_UNUSED, "bias", f->bias,
                   "be 0: only unsigned codes without a table have one, with FOVEA_FORMULA_SCALE");
@@ -117,28 +118,29 @@ static fovea_status check_groups(const subject *s) {
   const fovea_format *f = s->format;
   const int64_t group = group_of(f, s->dim);
   if (f->group < 0 || (f->group > 0 && s->dim % f->group != 0))
-    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 0 or divide the dim");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "group", f->group, "be 0 or divide the dim");
   if (f->key_group < 0 || f->key_group > FOVEA_LENGTH_LIMIT)
-    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be from 0 to 2^48");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "key_group", f->key_group, "be from 0 to 2^48");
   if (fovea_code_of(f->code).front && group != 32)
-    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 32 with codes of 5 bits");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "group", f->group, "be 32 with codes of 5 bits");
   if (lies_in_halves(f) && group % 2 != 0)
-    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even with codes in halves of a group");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "group", f->group, "be even with codes in halves of a group");
   if (!codes_are_mixed(f, s->dim) && group != s->dim && code_bits(f, group) % 8 != 0)
-    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "have codes that fill whole bytes");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "group", f->group, "have codes that fill whole bytes");
   if (f->key_group == 0 && f->place != FOVEA_SCALES_APART)
-    return refuse(s, FOVEA_ERROR_SIZE, "key_group", 0, "be 1 or more with scales beside their codes");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "key_group", 0, "be 1 or more with scales beside their codes");
   if (f->key_group > 1 && f->place != FOVEA_SCALES_APART && (f->key_group > 4096 || lies_along(f)))
-    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group,
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "key_group", f->key_group,
                   "be at most 4096 with scales beside their codes, and 1 with codes along keys");
   if (lies_along(f) && f->place != FOVEA_SCALES_APART)
-    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with codes along keys");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "place", (int)f->place, "be FOVEA_SCALES_APART with codes along keys");
   if (f->code == FOVEA_CODE_BF16 && f->formula != FOVEA_FORMULA_SCALE)
-    return refuse(s, FOVEA_ERROR_TYPE, "formula", (int)f->formula, "be FOVEA_FORMULA_SCALE with bf16 codes");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "formula", (int)f->formula, "be FOVEA_FORMULA_SCALE with bf16 codes");
   if (f->code == FOVEA_CODE_BF16 && f->key_group != 0)
-    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be 0 with bf16 codes: all keys share a scale");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "key_group", f->key_group,
+                  "be 0 with bf16 codes: all keys share a scale");
   if (lies_along(f) && f->key_group != 0 && f->key_group % keys_of_word(f) != 0)
-    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be a multiple of the keys of a word");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "key_group", f->key_group, "be a multiple of the keys of a word");
   return FOVEA_OK;
 }
 
@@ -154,22 +156,22 @@ static fovea_status check_order(const subject *s) {
                : refuse(s, FOVEA_ERROR_UNUSED, "order_keys", f->order_keys, "be 0 with FOVEA_ORDER_ROWS");
   }
   if (dims != lies_along(f) || (!dims && fovea_code_of(f->code).bits < 8))
-    return refuse(s, FOVEA_ERROR_TYPE, "order", (int)f->order,
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "order", (int)f->order,
                   dims ? "be another: FOVEA_ORDER_DIMS is for codes along keys"
                        : "be another: pairs are for codes of 8 or 16 bits that do not lie along keys");
   if (f->place != FOVEA_SCALES_APART)
-    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with such an order");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "place", (int)f->place, "be FOVEA_SCALES_APART with such an order");
   if (!dims && s->dim % (pairs ? 16 : 2) != 0)
-    return refuse(s, FOVEA_ERROR_SIZE, "order", (int)f->order,
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "order", (int)f->order,
                   pairs ? "be another: pairs of keys need a multiple of 16 dims"
                         : "be another: pairs of dims need an even number of dims");
   if (f->order == FOVEA_ORDER_DIM_PAIRS && f->group > 1 && f->group % 2 != 0)
-    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even, 0 or 1 with pairs of dims");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "group", f->group, "be even, 0 or 1 with pairs of dims");
   if (f->order_keys < 1 || f->order_keys % keys != 0)
-    return refuse(s, FOVEA_ERROR_SIZE, "order_keys", f->order_keys,
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "order_keys", f->order_keys,
                   "be the keys of a unit: of pairs of keys even, of words along keys whole words");
   if (__builtin_mul_overflow(s->dim * 4, f->order_keys, &bytes) || bytes > INT64_C(1) << 57)
-    return refuse(s, FOVEA_ERROR_SIZE, "order_keys", f->order_keys, "make units of at most 2^57 bytes");
+    return refuse(s, FOVEA_ERROR_ARGUMENT, "order_keys", f->order_keys, "make units of at most 2^57 bytes");
   return FOVEA_OK;
 }
 
@@ -181,11 +183,11 @@ static fovea_status check_quantiser(const subject *s) {
   return FOVEA_OK;
 }
 
-fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number, int values,
                                 fovea_error *error) {
-  const subject s = {format, dim, entry, number, error};
+  const subject s = {format, dim, entry, number, values, error};
   if (format->struct_size != sizeof *format)
-    return refuse(&s, FOVEA_ERROR_STRUCT_SIZE, "struct_size", (int64_t)format->struct_size,
+    return refuse(&s, FOVEA_ERROR_ARGUMENT, "struct_size", (int64_t)format->struct_size,
                   "be that of this library; call fovea_format_init()");
   fovea_status status = check_kinds(&s);
   if (!status) status = check_unused(&s);
@@ -196,18 +198,19 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
 
 fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
                                      fovea_error *error) {
-  const subject s = {format, dim, entry, number, error};
+  const subject s = {format, dim, entry, number, 0, error};
   const int64_t group = group_of(format, dim);
   if (format->place != FOVEA_SCALES_APART || lies_along(format))
-    return refuse(&s, FOVEA_ERROR_TYPE, "place", (int)format->place,
+    return refuse(&s, FOVEA_ERROR_ARGUMENT, "place", (int)format->place,
                   "be FOVEA_SCALES_APART, and codes of single keys, with keys in panels");
   if (format->order != FOVEA_ORDER_ROWS)
-    return refuse(&s, FOVEA_ERROR_TYPE, "order", (int)format->order, "be FOVEA_ORDER_ROWS with keys in panels");
+    return refuse(&s, FOVEA_ERROR_ARGUMENT, "order", (int)format->order, "be FOVEA_ORDER_ROWS with keys in panels");
   if (lies_in_halves(format) && (group > 256 || fovea_code_bytes(format, group) % 4 != 0))
-    return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group,
+    return refuse(&s, FOVEA_ERROR_ARGUMENT, "group", format->group,
                   "have at most 256 dims whose codes fill words of 4 bytes");
   if (!codes_are_mixed(format, dim) && group != dim && code_bits(format, group) % 32 != 0)
-    return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group, "have codes that fill words of 4 bytes in panels");
+    return refuse(&s, FOVEA_ERROR_ARGUMENT, "group", format->group,
+                  "have codes that fill words of 4 bytes in panels");
   return FOVEA_OK;
 }
 

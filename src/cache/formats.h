@@ -23,12 +23,12 @@ typedef struct fovea_code_layout {
   int has_zeros, apart;
 } fovea_code_layout;
 
-/* In place of the number of an entry: a format that stands by itself; one of pages, whose side (0 for keys, 1 for
- * values) is in place of a segment's number. */
+/* In place of the number of an entry: a format that stands by itself; one of pages, which have no segment. */
 enum { FOVEA_NO_ENTRY = -1, FOVEA_ENTRY_OF_PAGES = -2 };
 
-/* Checks a format for rows of `dim` elements. `entry` and `number` are those of the segment in error texts. */
-fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+/* Checks a format for rows of `dim` elements. `entry`, `number` and `values` (0: keys) name it in error texts: by the
+ * batch element, its segment, and the side. */
+fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number, int values,
                                 fovea_error *error);
 
 /* Refuses a format whose rows cannot lie side by side in panels. */

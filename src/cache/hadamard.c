@@ -16,11 +16,11 @@ fovea_status fovea_check_hadamard(const char *name, int64_t block, int64_t dim, 
   if (block == 0) return FOVEA_OK;
   if (!FOVEA_BUILDS_FORMATS) return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
   if (block < 2 || block > FOVEA_QUANTISED_DIMS || (block & (block - 1)) != 0 || dim % block != 0)
-    return fovea_fail(error, FOVEA_ERROR_SIZE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "%s is %jd; it must be a power of 2 from 2 to 4096 that divides the dim, which is %jd", name,
                       block, dim);
   if (dim > FOVEA_QUANTISED_DIMS)
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is set; the dim is %jd, and must be at most %jd", name, dim,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is set; the dim is %jd, and must be at most %jd", name, dim,
                       (int64_t)FOVEA_QUANTISED_DIMS);
   return FOVEA_OK;
 }
@@ -35,10 +35,10 @@ static fovea_status check_sizes(const fovea_hadamard *h, fovea_error *error) {
   const fovea_bounded types[] = {fovea_bounded_type("from_type", h->from_type),
                                  fovea_bounded_type("to_type", h->to_type)};
   int64_t rows;
-  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], error);
+  if (!status) status = fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], error);
   if (!status && (__builtin_mul_overflow(h->batch, h->rows, &rows) || rows > FOVEA_LENGTH_LIMIT))
-    status = fovea_fail(error, FOVEA_ERROR_SIZE, "batch %jd times rows %jd is more than %jd", h->batch, h->rows,
+    status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "batch %jd times rows %jd is more than %jd", h->batch, h->rows,
                         FOVEA_LENGTH_LIMIT);
   return status ? status : fovea_check_hadamard("block", h->block, h->dim, error);
 }

@@ -34,7 +34,7 @@ static fovea_status check_sizes(const fovea_move *m, fovea_error *error) {
       {"qk_dim", m->qk_dim, 1, FOVEA_DIM_LIMIT},    {"v_dim", m->v_dim, 1, FOVEA_DIM_LIMIT},
       {"begin", m->begin, 0, FOVEA_LENGTH_LIMIT},   {"end", m->end, m->begin, FOVEA_LENGTH_LIMIT},
       {"to", m->to, 0, FOVEA_LENGTH_LIMIT}};
-  return fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  return fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], error);
 }
 
 /* The rotation, and what only a rotation uses. */
@@ -52,18 +52,18 @@ static fovea_status check_rotation(move_call *call, fovea_error *error) {
   if (!status) status = fovea_validate_rotary_arrays(&call->rotary, call->arrays, error);
   if (status) return status;
   if (call->rotary.cosines)
-    return fovea_fail(error, FOVEA_ERROR_ROTARY,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "rotary has tables, and these have no differences of positions: give the base or the "
                       "frequencies that they were made of");
   if (m->qk_dim > FOVEA_QUANTISED_DIMS)
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "qk_dim is %jd; keys that are rotated have at most %jd", m->qk_dim,
-                      (int64_t)FOVEA_QUANTISED_DIMS);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "qk_dim is %jd; keys that are rotated have at most %jd",
+                      m->qk_dim, (int64_t)FOVEA_QUANTISED_DIMS);
   const int64_t by = m->rotate_by == FOVEA_ROTATE_AS_MOVED ? m->to - m->begin : m->rotate_by;
   const int64_t limit = INT64_C(1) << 40;
   call->turns = by != 0 && call->rotary.dims > 0;
   if (by >= -limit && by <= limit) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_POSITION, "keys are rotated by %jd positions; it must be from %jd to %jd",
-                    by, -limit, limit);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s rotates keys by %jd positions; it must be from %jd to %jd",
+                    m->rotate_by == FOVEA_ROTATE_AS_MOVED ? "to" : "rotate_by", by, -limit, limit);
 }
 
 /* Groups of keys that do not fit on the stack may not take the place of the rows that they are made from. */
@@ -80,8 +80,8 @@ static fovea_status check_groups(const move_call *call, fovea_error *error) {
       const int64_t keys = fovea_keys_at_once(&layout);
       if (keys == 1 || by >= keys || keys * ((dim + 15) / 16 * 16) <= FOVEA_QUANTISED_DIMS) continue;
       return fovea_fail(
-          error, FOVEA_ERROR_SEGMENTS,
-          "rows move by %jd positions, and sequences[0].segments[%jd].%s is written in groups of %jd keys "
+          error, FOVEA_ERROR_ARGUMENT,
+          "to is %jd positions away, and sequences[0].segments[%jd].%s is written in groups of %jd keys "
           "with more than %jd numbers: move by at least a group",
           by, fovea_segment_number(sequence, segment), values ? "v" : "k", keys, (int64_t)FOVEA_QUANTISED_DIMS);
     }
@@ -117,7 +117,7 @@ static fovea_status check_rows(const move_call *call, fovea_error *error) {
                                .call = call,
                                .sequence = claimed_rows,
                                .array = claimed_array};
-  if (!m->sequence) return fovea_fail(error, FOVEA_ERROR_NULL, "sequence is NULL");
+  if (!m->sequence) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequence is NULL");
   fovea_status status = fovea_check_sequence(m->sequence, &call->shape, 0, m->begin, m->end, error);
   if (!status) status = fovea_check_sequence(m->sequence, &call->shape, 0, c->begin, c->end, error);
   if (FOVEA_BUILDS_FORMATS && !status)

@@ -8,9 +8,10 @@
 #include <limits.h>
 
 fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, int32_t count, fovea_error *error) {
-  if (!pool || !references) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "references" : "pool");
+  if (!pool || !references)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", pool ? "references" : "pool");
   if (count < 1 || count == INT32_MAX) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "count is %jd; it must be from 1 to %jd", (int64_t)count,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "count is %jd; it must be from 1 to %jd", (int64_t)count,
                       (int64_t)INT32_MAX - 1);
   }
   *pool = (fovea_page_pool){references, count, count, 0};
@@ -19,9 +20,9 @@ fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, in
 }
 
 fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *error) {
-  if (!pool || !page) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "page" : "pool");
+  if (!pool || !page) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", pool ? "page" : "pool");
   if (pool->free_count == 0) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "none of the pool's %jd pages is free", (int64_t)pool->count);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "pool has no free page: all %jd are in use", (int64_t)pool->count);
   }
   *page = pool->first_free;
   pool->first_free = -1 - pool->references[*page];
@@ -31,19 +32,19 @@ fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *
 }
 
 static fovea_status check_used(const fovea_page_pool *pool, int32_t page, fovea_error *error) {
-  if (!pool) return fovea_fail(error, FOVEA_ERROR_NULL, "pool is NULL");
+  if (!pool) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pool is NULL");
   if (page < 0 || page >= pool->count) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %jd; it must be from 0 to %jd", (int64_t)page,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "page is %jd; it must be from 0 to %jd", (int64_t)page,
                       (int64_t)pool->count - 1);
   }
   if (pool->references[page] >= 1) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page %jd is not in use", (int64_t)page);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "page is %jd, which is not in use", (int64_t)page);
 }
 
 fovea_status fovea_page_share(fovea_page_pool *pool, int32_t page, fovea_error *error) {
   fovea_status status = check_used(pool, page, error);
   if (!status && pool->references[page] == INT32_MAX) {
-    status = fovea_fail(error, FOVEA_ERROR_SIZE, "page %jd has %jd users, which is the most", (int64_t)page,
+    status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "page is %jd, which has %jd users, the most", (int64_t)page,
                         (int64_t)INT32_MAX);
   }
   if (!status) pool->references[page]++;
@@ -92,8 +93,8 @@ static const fovea_pages *pages_at(const fovea_pages *pages, int64_t i) {
 
 static fovea_status check_array(const fovea_pages *pages, int64_t pages_count, fovea_error *error) {
   const fovea_bounded count = {"pages_count", pages_count, 1, FOVEA_LENGTH_LIMIT};
-  if (!pages) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
-  return fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  if (!pages) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages is NULL");
+  return fovea_validate_bounds(NULL, &count, 1, error);
 }
 
 fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_count, const fovea_page_pool *pool,
@@ -105,14 +106,14 @@ fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_coun
     status = fovea_cache_contiguous(at, 0, &segment, error);
     if (status) return status;
     if (at->struct_size != pages->struct_size || at->page_rows != pages->page_rows) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%jd].%s is %jd; that of pages[0] is %jd", i,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].%s is %jd; that of pages[0] is %jd", i,
                         at->struct_size != pages->struct_size ? "struct_size" : "page_rows",
                         at->struct_size != pages->struct_size ? (int64_t)at->struct_size : at->page_rows,
                         at->struct_size != pages->struct_size ? (int64_t)pages->struct_size : pages->page_rows);
     }
     if (pool && at->count < pool->count) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%jd].count is %jd; the pool has %jd pages", i, at->count,
-                        (int64_t)pool->count);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].count is %jd; the pool has %jd pages", i,
+                        at->count, (int64_t)pool->count);
     }
   }
   return status;
@@ -121,7 +122,7 @@ fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_coun
 fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool, int32_t *page,
                             int64_t rows, fovea_error *error) {
   int32_t own = -1;
-  if (!page) return fovea_fail(error, FOVEA_ERROR_NULL, "page is NULL");
+  if (!page) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "page is NULL");
   fovea_status status = check_array(pages, pages_count, error);
   if (!status) status = check_used(pool, *page, error);
   if (status || !fovea_page_is_shared(pool, *page)) return status;

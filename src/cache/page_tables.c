@@ -21,17 +21,17 @@ static fovea_status check_tables(const page_tables *t, fovea_error *error) {
   const fovea_bounded sizes[] = {{"batch", t->batch, 1, FOVEA_LENGTH_LIMIT},
                                  {"table_length", t->length, 0, FOVEA_LENGTH_LIMIT},
                                  {"page_rows", t->page_rows, 1, FOVEA_LENGTH_LIMIT}};
-  fovea_status status = fovea_validate_bounds(NULL, sizes, 3, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, sizes, 3, error);
   if (status) return status;
   if (!t->pool || !t->numbers || !t->counts) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL",
                       !t->pool      ? "pool"
                       : !t->numbers ? "tables"
                                     : "page_counts");
   }
   for (int64_t b = 0; b < t->batch; b++) {
     if (t->counts[b] >= 0 && t->counts[b] <= t->length) continue;
-    return fovea_fail(error, FOVEA_ERROR_SIZE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "page_counts[%jd] is %jd; it must be from 0 to table_length, which is %jd", b, t->counts[b],
                       t->length);
   }
@@ -41,9 +41,9 @@ static fovea_status check_tables(const page_tables *t, fovea_error *error) {
 static fovea_status check_page(const page_tables *t, int64_t b, int64_t i, fovea_error *error) {
   const int32_t page = t->numbers[b * t->length + i];
   if (fovea_page_is_used(t->pool, page)) return FOVEA_OK;
-  return fovea_fail(
-      error, FOVEA_ERROR_SEGMENTS, "page %jd of table %jd is %jd; page_counts[%jd] is %jd, but that page is %s", i,
-      b, (int64_t)page, b, t->counts[b], page >= 0 && page < t->pool->count ? "not in use" : "none of the pool's");
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "tables[%jd] is %jd; page_counts[%jd] is %jd, but that page is %s",
+                    b * t->length + i, (int64_t)page, b, t->counts[b],
+                    page >= 0 && page < t->pool->count ? "not in use" : "none of the pool's");
 }
 
 /* ---- More rows ----------------------------------------------------------------------------------------------- */
@@ -61,16 +61,16 @@ static written_pages written_by(const page_tables *t, const int64_t *lengths, co
 static fovea_status check_lengths(const page_tables *t, const int64_t *lengths, const int64_t *ends, int64_t b,
                                   fovea_error *error) {
   if (lengths[b] < 0 || ends[b] < lengths[b] || ends[b] > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "lengths[%jd] is %jd and ends[%jd] is %jd; they must ascend, from 0 to %jd", b, lengths[b], b,
                       ends[b], FOVEA_LENGTH_LIMIT);
   }
   if (pages_of(t, ends[b]) > t->length) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table_length is %jd; ends[%jd] is %jd, which needs %jd pages",
+    return fovea_fail(error, FOVEA_ERROR_SPACE, "table_length is %jd; ends[%jd] is %jd, which needs %jd pages",
                       t->length, b, ends[b], pages_of(t, ends[b]));
   }
   if (pages_of(t, lengths[b]) > t->counts[b]) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "page_counts[%jd] is %jd; lengths[%jd] is %jd, which needs %jd pages", b, t->counts[b], b,
                       lengths[b], pages_of(t, lengths[b]));
   }
@@ -104,20 +104,20 @@ static fovea_status check_extension(const page_tables *t, const int64_t *lengths
     if (w.end > t->counts[b]) needed += w.end - t->counts[b];
   }
   if (needed <= t->pool->free_count) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_MEMORY, "%jd pages are needed; %jd of the pool's %jd are free", needed,
-                    (int64_t)t->pool->free_count, (int64_t)t->pool->count);
+  return fovea_fail(error, FOVEA_ERROR_MEMORY, "pool has %jd free pages of %jd; %jd are needed",
+                    (int64_t)t->pool->free_count, (int64_t)t->pool->count, needed);
 }
 
 fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool, int64_t batch,
                                int32_t *tables, int64_t table_length, int64_t *page_counts, const int64_t *lengths,
                                const int64_t *ends, fovea_error *error) {
-  if (!pool) return fovea_fail(error, FOVEA_ERROR_NULL, "pool is NULL");
+  if (!pool) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pool is NULL");
   fovea_status status = fovea_check_page_array(pages, pages_count, pool, error);
   if (status) return status;
   const page_tables t = {pool, batch, tables, table_length, page_counts, pages->page_rows};
   status = check_tables(&t, error);
   if (status) return status;
-  if (!lengths || !ends) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", lengths ? "ends" : "lengths");
+  if (!lengths || !ends) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", lengths ? "ends" : "lengths");
   status = check_extension(&t, lengths, ends, error);
   for (int64_t b = 0; b < batch && !status; b++) {
     const written_pages w = written_by(&t, lengths, ends, b);
@@ -179,10 +179,10 @@ fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_rows, int64
   const page_tables t = {pool, batch, tables, table_length, page_counts, page_rows};
   fovea_status status = check_tables(&t, error);
   if (status) return status;
-  if (!lengths) return fovea_fail(error, FOVEA_ERROR_NULL, "lengths is NULL");
+  if (!lengths) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths is NULL");
   for (int64_t b = 0; b < batch; b++) {
     if (lengths[b] >= 0 && lengths[b] <= FOVEA_LENGTH_LIMIT) continue;
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%jd] is %jd; it must be from 0 to %jd", b, lengths[b],
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths[%jd] is %jd; it must be from 0 to %jd", b, lengths[b],
                       FOVEA_LENGTH_LIMIT);
   }
   for (int64_t b = 0; b < batch; b++) {

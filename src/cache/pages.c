@@ -14,17 +14,17 @@ static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
       {"count", pages->count, 1, FOVEA_LENGTH_LIMIT},       {"page_rows", pages->page_rows, 1, FOVEA_LENGTH_LIMIT},
       {"kv_heads", pages->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"qk_dim", pages->qk_dim, 1, FOVEA_DIM_LIMIT},
       {"v_dim", pages->v_dim, 1, FOVEA_DIM_LIMIT},          {"layers", pages->layers, 1, FOVEA_LENGTH_LIMIT}};
-  fovea_status status =
-      fovea_validate_bounds("pages", sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds("pages", sizes, sizeof sizes / sizeof sizes[0], error);
   if (status) return status;
   const fovea_bounded types[] = {fovea_bounded_type("k_type", pages->k_type),
                                  fovea_bounded_type("v_type", pages->v_type),
                                  {"k_layout", (int)pages->k_layout, 0, FOVEA_KEYS_IN_PANELS}};
-  status = fovea_validate_bounds("pages", types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+  status = fovea_validate_bounds("pages", types, sizeof types / sizeof types[0], error);
   if (status) return status;
   if (pages->k_layout == FOVEA_KEYS_IN_PANELS && pages->page_rows % FOVEA_PANEL_ROWS != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "pages.page_rows is %jd; with panels it must be a multiple of %jd",
-                      pages->page_rows, (int64_t)FOVEA_PANEL_ROWS);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "pages.page_rows is %jd; with panels it must be a multiple of %jd", pages->page_rows,
+                      (int64_t)FOVEA_PANEL_ROWS);
   }
   return FOVEA_OK;
 }
@@ -35,7 +35,7 @@ static fovea_status check_distance(const char *name, int64_t count, const char *
   const int64_t limit = INT64_C(1) << 57;
   int64_t last;
   if (!__builtin_mul_overflow(count - 1, step, &last) && last <= limit && last >= -limit) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE, "pages.%s is %jd; %jd %s reach further than 2^57 %s", name, step,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages.%s is %jd; %jd %s reach further than 2^57 %s", name, step,
                     count, things, units);
 }
 
@@ -52,7 +52,7 @@ static fovea_status check_groups(const fovea_pages *pages, const fovea_code_layo
   const int64_t together = pages->page_rows % layout->unit_keys == 0 ? share : layout->unit_keys;
   if (pages->page_rows % together == 0) return FOVEA_OK;
   return fovea_fail(
-      error, FOVEA_ERROR_SIZE,
+      error, FOVEA_ERROR_ARGUMENT,
       "pages.page_rows is %jd; with %s_format it must be a multiple of %jd, the keys that share scales, "
       "words or a unit",
       pages->page_rows, values ? "v" : "k", together);
@@ -150,8 +150,8 @@ static fovea_status check_apart(const fovea_pages *pages, const fovea_shape *sha
   int64_t stride, needed;
   if (rows_are_apart(shape, pages->layers, layer, &stride, &needed)) return FOVEA_OK;
   return fovea_fail(
-      error, FOVEA_ERROR_STRIDE,
-      "rows of %s share memory: a stride is %jd, less than %jd; after a size of pages was changed, call "
+      error, FOVEA_ERROR_ARGUMENT,
+      "%s has rows that share memory: a stride is %jd, less than %jd; after a size of pages was changed, call "
       "fovea_pages_init() again, or set the strides and layers' distances",
       shape->name, stride, needed);
 }
@@ -253,15 +253,15 @@ fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_f
   fovea_status status = fovea_read_pages(pages, &known, error);
   if (!status) status = check_sizes(&known, error);
   if (!status && pages->struct_size < sizeof known && (k_format || v_format))
-    status = fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "pages.struct_size is %ju; formats need %ju",
+    status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages.struct_size is %ju; formats need %ju",
                         (uint64_t)pages->struct_size, (uint64_t)sizeof known);
   for (int values = 0; values < 2 && !status; values++) {
     const int64_t dim = values ? known.v_dim : known.qk_dim;
     if (!formats[values]) continue;
     if (!FOVEA_BUILDS_FORMATS) return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
-    status = fovea_check_format(formats[values], dim, FOVEA_ENTRY_OF_PAGES, values, error);
+    status = fovea_check_format(formats[values], dim, FOVEA_ENTRY_OF_PAGES, 0, values, error);
     if (!status && !values && known.k_layout == FOVEA_KEYS_IN_PANELS)
-      status = fovea_check_code_panels(formats[values], dim, FOVEA_ENTRY_OF_PAGES, values, error);
+      status = fovea_check_code_panels(formats[values], dim, FOVEA_ENTRY_OF_PAGES, 0, error);
     if (status) return status;
     const fovea_code_layout layout = lay_out_codes(&known, formats[values], values);
     status = check_groups(&known, &layout, values, error);

@@ -90,12 +90,12 @@ enum { PRESETS = sizeof presets / sizeof presets[0] };
 
 fovea_status fovea_format_init_sized(fovea_format *format, size_t struct_size, fovea_format_name name,
                                      fovea_error *error) {
-  if (!format) return fovea_fail(error, FOVEA_ERROR_NULL, "format is NULL");
+  if (!format) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "format is NULL");
   if (struct_size != sizeof *format)
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "format.struct_size is %ju; this library knows %ju",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "format.struct_size is %ju; this library knows %ju",
                       (uint64_t)struct_size, (uint64_t)sizeof *format);
   if ((int)name < 0 || (int)name >= PRESETS)
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "name is %jd; it must be from 0 to %jd", (int64_t)(int)name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "name is %jd; it must be from 0 to %jd", (int64_t)(int)name,
                       (int64_t)PRESETS - 1);
   *format = presets[name].format;
   return FOVEA_OK;
@@ -115,12 +115,13 @@ int fovea_format_named(const char *text) {
 int64_t fovea_format_bytes(const fovea_format *format, int64_t dim, fovea_error *error) {
   const fovea_bounded size = {"dim", dim, 1, FOVEA_DIM_LIMIT};
   if (!format) {
-    fovea_fail(error, FOVEA_ERROR_NULL, "format is NULL");
+    fovea_fail(error, FOVEA_ERROR_ARGUMENT, "format is NULL");
     return 0;
   }
-  if (fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error)) return 0;
-  return fovea_check_format(format, dim, FOVEA_NO_ENTRY, 0, error) ? 0
-                                                                   : fovea_lay_out_codes(format, dim, 0).unit_bytes;
+  if (fovea_validate_bounds(NULL, &size, 1, error)) return 0;
+  return fovea_check_format(format, dim, FOVEA_NO_ENTRY, 0, 0, error)
+             ? 0
+             : fovea_lay_out_codes(format, dim, 0).unit_bytes;
 }
 
 int64_t fovea_format_panel_bytes(const fovea_format *format, int64_t dim, fovea_error *error) {

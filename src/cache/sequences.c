@@ -99,19 +99,19 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
                       "sequences[%jd].segments[%jd].%s_scales is set, but %s_format is NULL", entry, number, name,
                       name);
   if (type < 0 || type >= FOVEA_TYPES) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].%s_type is %jd; it must be from 0 to %jd", entry, number, name,
                       (int64_t)type, (int64_t)FOVEA_TYPES - 1);
   }
   if (!fovea_segment_reach(sequence, segment, shape, values, &reach)) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].%s: the elements reach further than 2^57 from the first", entry,
                       number, name);
   }
   if (!pointer)
-    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%jd].segments[%jd].%s is NULL", entry, number, name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].segments[%jd].%s is NULL", entry, number, name);
   if ((uintptr_t)pointer % (uintptr_t)reach.alignment != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].%s is %jd bytes off an address that is a multiple of %jd",
                       entry, number, name, (int64_t)((uintptr_t)pointer % (uintptr_t)reach.alignment),
                       (int64_t)reach.alignment);
@@ -132,7 +132,7 @@ static fovea_status check_sizes(const fovea_sequence *sequence, const fovea_segm
                {"v_dim", shape->v_dim, segment->v_dim}};
   for (int i = 0; i < 3; i++) {
     if (sizes[i].known == 0 || sizes[i].known == sizes[i].wanted) continue;
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "%s is %jd; sequences[%jd].segments[%jd].%s is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; sequences[%jd].segments[%jd].%s is %jd",
                       sizes[i].name, sizes[i].wanted, entry, number, sizes[i].name, sizes[i].known);
   }
   return FOVEA_OK;
@@ -159,29 +159,30 @@ static fovea_status check_segment(const fovea_sequence *sequence, const fovea_se
   const int64_t limit = POSITION_LIMIT;
   if (segment->first < 0 || segment->rows < 1 || segment->first > limit || segment->rows > limit) {
     return fovea_fail(
-        error, FOVEA_ERROR_SEGMENTS,
+        error, FOVEA_ERROR_ARGUMENT,
         "sequences[%jd].segments[%jd] has %jd rows from position %jd; neither may be negative or beyond "
         "2^48, and there must be a row",
         entry, number, segment->rows, segment->first);
   }
   int layout = (int)segment->k_layout;
   if (layout < 0 || layout > FOVEA_KEYS_IN_PANELS) {
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%jd].segments[%jd].k_layout is %jd; it must be 0 or 1",
-                      entry, number, (int64_t)layout);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "sequences[%jd].segments[%jd].k_layout is %jd; it must be 0 or 1", entry, number,
+                      (int64_t)layout);
   }
   if (layout == FOVEA_KEYS_IN_PANELS && segment->first % FOVEA_PANEL_ROWS != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd] has panels from position %jd; it must be a multiple of %jd",
                       entry, number, segment->first, (int64_t)FOVEA_PANEL_ROWS);
   }
   const int64_t layers = fovea_segment_layers(sequence, segment);
   if (layers < 0 || layers > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].layers is %jd; it must be from 0 to %jd", entry, number, layers,
                       FOVEA_LENGTH_LIMIT);
   }
   if (shape->layer > 0 && shape->layer >= layers) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %jd; sequences[%jd].segments[%jd].layers is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "layer is %jd; sequences[%jd].segments[%jd].layers is %jd",
                       shape->layer, entry, number, layers);
   }
   fovea_status status = check_sizes(sequence, segment, shape, entry, number, error);
@@ -205,7 +206,7 @@ static fovea_status check_order(const wanted_positions *wanted, const fovea_segm
                                 int64_t position, fovea_error *error) {
   if (segment->first < position) {
     return fovea_fail(
-        error, FOVEA_ERROR_SEGMENTS,
+        error, FOVEA_ERROR_ARGUMENT,
         "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd: segments "
         "ascend and do not overlap",
         wanted->entry, number, segment->first, position);
@@ -214,13 +215,13 @@ static fovea_status check_order(const wanted_positions *wanted, const fovea_segm
   if (segment->first <= wanted->begin || position >= wanted->end) return FOVEA_OK; /* a hole that nobody asks for */
   if (!wanted->read) {
     return fovea_fail(
-        error, FOVEA_ERROR_SEGMENTS,
+        error, FOVEA_ERROR_ARGUMENT,
         "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd; positions %jd "
         "to %jd are wanted",
         wanted->entry, number, segment->first, position, wanted->begin, wanted->end - 1);
   }
   return fovea_fail(
-      error, FOVEA_ERROR_SEGMENTS,
+      error, FOVEA_ERROR_ARGUMENT,
       "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd: set holes of "
       "the problem to 1 if keys between them do not exist (docs/caches.md, \"Forgetting\")",
       wanted->entry, number, segment->first, position);
@@ -231,12 +232,12 @@ static fovea_status check_ends(const wanted_positions *wanted, int64_t first, in
   if ((first <= wanted->begin || wanted->holes) && end >= wanted->end) return FOVEA_OK;
   if (wanted->read && end >= wanted->end) {
     return fovea_fail(
-        error, FOVEA_ERROR_SEGMENTS,
+        error, FOVEA_ERROR_ARGUMENT,
         "sequences[%jd] holds positions %jd to %jd; positions %jd to %jd are wanted: if earlier ones are "
         "not held any more, set kv_begins[%jd] of the problem to %jd",
         wanted->entry, first, end - 1, wanted->begin, wanted->end - 1, wanted->entry, first);
   }
-  return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "sequences[%jd] holds positions %jd to %jd; positions %jd to %jd are wanted", wanted->entry,
                     first, end - 1, wanted->begin, wanted->end - 1);
 }
@@ -246,11 +247,11 @@ static fovea_status check_segments(const fovea_sequence *sequence, const fovea_s
   const int64_t entry = wanted->entry;
   if (wanted->begin >= wanted->end) return FOVEA_OK; /* no position is wanted */
   if (!sequence->segments && sequence->count > 0) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%jd].segments is NULL while count is %jd", entry,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].segments is NULL while count is %jd", entry,
                       sequence->count);
   }
   if (sequence->count < 1) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd] has no segments; positions %jd to %jd are wanted", entry, wanted->begin,
                       wanted->end - 1);
   }
@@ -305,7 +306,7 @@ static fovea_status check_rows_apart(const fovea_sequence *sequence, const fovea
     size = codes.bytes;
   }
   if (segment->rows <= keys || step >= size || step <= -size) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "sequences[%jd].segments[%jd].%s_row is %jd; rows share memory unless its size is at least %jd",
                     entry, number, values ? "v" : "k", step, size);
 }

@@ -17,11 +17,11 @@ static fovea_status check_sizes(const fovea_new_rows *rows, fovea_error *error) 
                                  {"rows", rows->rows, 0, FOVEA_LENGTH_LIMIT},
                                  {"qk_dim", rows->qk_dim, 1, FOVEA_DIM_LIMIT},
                                  {"v_dim", rows->v_dim, 1, FOVEA_DIM_LIMIT}};
-  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], error);
   if (status) return status;
   const fovea_bounded types[] = {fovea_bounded_type("k_type", rows->k_type),
                                  fovea_bounded_type("v_type", rows->v_type)};
-  return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+  return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], error);
 }
 
 static fovea_status check_tensors(const fovea_new_rows *r, fovea_error *error) {
@@ -42,34 +42,40 @@ static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rota
                                     fovea_error *error) {
   int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
   if (count < 0 || count > rows->rows) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "row_counts[%jd] is %jd; it must be from 0 to rows, which is %jd",
-                      entry, count, rows->rows);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "row_counts[%jd] is %jd; it must be from 0 to rows, which is %jd", entry, count, rows->rows);
   }
   if (count == 0) return FOVEA_OK;
   if (first < 0 || first > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_POSITION,
-                      "the first row of batch entry %jd is at position %jd; it must be from 0 to %jd", entry, first,
-                      FOVEA_LENGTH_LIMIT);
+    if (!rows->first_positions) {
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "first_position is %jd; it must be from 0 to %jd", first,
+                        FOVEA_LENGTH_LIMIT);
+    }
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "first_positions[%jd] is %jd; it must be from 0 to %jd", entry,
+                      first, FOVEA_LENGTH_LIMIT);
   }
   if (!rotary) return FOVEA_OK;
   if (rows->rotary_positions) {
-    return fovea_validate_positions(rotary, entry, count, rows->rotary_positions, fovea_new_positions(rows),
-                                    fovea_new_positions_offset(rows, entry), error);
+    return fovea_validate_positions(rotary, "rotary_positions", entry, count, rows->rotary_positions,
+                                    fovea_new_positions(rows), fovea_new_positions_offset(rows, entry), error);
   }
-  fovea_status status = fovea_validate_position(rotary, entry, 0, first, error);
-  return status ? status : fovea_validate_position(rotary, entry, count - 1, first + count - 1, error);
+  const char *name = rows->first_positions ? "first_positions" : "first_position";
+  const int64_t index = rows->first_positions ? entry : -1;
+  fovea_status status = fovea_validate_position(rotary, name, index, entry, 0, first, error);
+  if (status) return status;
+  return fovea_validate_position(rotary, name, index, entry, count - 1, first + count - 1, error);
 }
 
 /* Checks the layer and the rows of each entry, which cu_seqlens or row_counts gives, not both. */
 static fovea_status check_packing(const fovea_new_rows *rows, fovea_error *error) {
   const fovea_bounded layer = {"layer", rows->layer, 0, FOVEA_LENGTH_LIMIT};
   if (rows->cu_seqlens && rows->row_counts) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "cu_seqlens is given together with row_counts; one of them must be NULL");
   }
   fovea_status status =
       fovea_validate_cumulative("cu_seqlens", rows->cu_seqlens, rows->batch, rows->rows, "rows", error);
-  return status ? status : fovea_validate_bounds(NULL, &layer, 1, FOVEA_ERROR_SEGMENTS, error);
+  return status ? status : fovea_validate_bounds(NULL, &layer, 1, error);
 }
 
 /* The arrays of the rotary embedding, and the list of positions. */
@@ -129,7 +135,7 @@ fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rot
   if (!status) status = fovea_check_hadamard("v_hadamard", rows->v_hadamard, rows->v_dim, error);
   if (!status) status = check_tensors(rows, error);
   if (status || rows->rows == 0) return status;
-  if (!rows->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
+  if (!rows->sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
   const fovea_segment_shape shape = {rows->kv_heads, rows->qk_dim, rows->v_dim, rows->layer};
   for (int64_t entry = 0; entry < rows->batch; entry++) {
     status = check_positions(rows, rotary, entry, error);

@@ -7,10 +7,11 @@
 #include "feature.h"
 
 static fovea_status check_list(const char *name, const int64_t *list, int64_t count, int64_t least, int64_t most,
-                               fovea_status status, fovea_error *error) {
+                               fovea_error *error) {
   for (int64_t i = 0; list && i < count; i++) {
     if (list[i] < least || list[i] > most) {
-      return fovea_fail(error, status, "%s[%jd] is %jd; it must be from %jd to %jd", name, i, list[i], least, most);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %jd; it must be from %jd to %jd", name, i, list[i],
+                        least, most);
     }
   }
   return FOVEA_OK;
@@ -19,16 +20,16 @@ static fovea_status check_list(const char *name, const int64_t *list, int64_t co
 static fovea_status check_packed(const char *name, const int32_t *list, int64_t batch, int64_t rows,
                                  const char *rows_name, const int64_t *lens, fovea_error *error) {
   if (list && lens) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "%s is given together with lengths for padding; one of them must be NULL", name);
   }
   return fovea_validate_cumulative(name, list, batch, rows, rows_name, error);
 }
 
 fovea_status fovea_check_lengths(const fovea_problem *p, fovea_error *error) {
-  const fovea_status status = check_list("q_lens", p->q_lens, p->batch, 0, p->q_len, FOVEA_ERROR_LENGTHS, error);
+  const fovea_status status = check_list("q_lens", p->q_lens, p->batch, 0, p->q_len, error);
   if (status) return status;
-  return check_list("kv_lens", p->kv_lens, p->batch, 0, p->kv_len, FOVEA_ERROR_LENGTHS, error);
+  return check_list("kv_lens", p->kv_lens, p->batch, 0, p->kv_len, error);
 }
 
 fovea_status fovea_check_packed(const fovea_problem *p, fovea_error *error) {
@@ -44,16 +45,15 @@ fovea_status fovea_check_offset(const fovea_problem *p, fovea_error *error) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "offset is %jd and would not be used: offsets is not NULL",
                       p->offset);
   if (set && (p->offset > FOVEA_LENGTH_LIMIT || p->offset < -FOVEA_LENGTH_LIMIT)) {
-    return fovea_fail(error, FOVEA_ERROR_RULE, "offset is %jd; it must be from %jd to %jd", p->offset,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "offset is %jd; it must be from %jd to %jd", p->offset,
                       -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT);
   }
-  return check_list("offsets", p->offsets, p->batch, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT, FOVEA_ERROR_RULE,
-                    error);
+  return check_list("offsets", p->offsets, p->batch, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT, error);
 }
 
 fovea_status fovea_check_segmented(const fovea_problem *p, fovea_error *error) {
   if (!p->cu_seqlens_kv) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "cu_seqlens_kv is given together with segments, whose lengths are kv_lens; it must be NULL");
 }
 
@@ -61,7 +61,7 @@ fovea_status fovea_check_kv_begins(const fovea_problem *p, fovea_error *error) {
   for (int64_t b = 0; b < p->batch; b++) {
     const int64_t most = fovea_entry_lengths(p, b).kv_len;
     if (p->kv_begins[b] < 0 || p->kv_begins[b] > most) {
-      return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_begins[%jd] is %jd; it must be from 0 to %jd", b,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_begins[%jd] is %jd; it must be from 0 to %jd", b,
                         p->kv_begins[b], most);
     }
   }
@@ -70,11 +70,11 @@ fovea_status fovea_check_kv_begins(const fovea_problem *p, fovea_error *error) {
 
 fovea_status fovea_check_key_range(const fovea_problem *p, fovea_error *error) {
   if (p->keys_begin < 0 || p->keys_begin > p->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_RULE, "keys_begin is %jd; it must be from 0 to kv_len, which is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "keys_begin is %jd; it must be from 0 to kv_len, which is %jd",
                       p->keys_begin, p->kv_len);
   }
   if (p->keys_end != FOVEA_UNLIMITED && (p->keys_end < p->keys_begin || p->keys_end > p->kv_len)) {
-    return fovea_fail(error, FOVEA_ERROR_RULE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "keys_end is %jd; it must be from keys_begin to kv_len, %jd to %jd, or -1 for kv_len",
                       p->keys_end, p->keys_begin, p->kv_len);
   }

@@ -14,17 +14,17 @@ static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) 
                       p->mask_begin);
   }
   if (p->mask_begin < 0 || p->mask_begin > p->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_begin is %jd; it must be from 0 to kv_len, which is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "mask_begin is %jd; it must be from 0 to kv_len, which is %jd",
                       p->mask_begin, p->kv_len);
   }
   for (int64_t b = 0; p->mask_begins && b < p->batch; b++) {
     if (p->mask_begins[b] >= 0 && p->mask_begins[b] <= entry_keys(p, b)) continue;
-    return fovea_fail(error, FOVEA_ERROR_MASK,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "mask_begins[%jd] is %jd; it must be from 0 to the entry's kv length, which is %jd", b,
                       p->mask_begins[b], entry_keys(p, b));
   }
   if (p->mask_keys != FOVEA_UNLIMITED && (p->mask_keys < 0 || p->mask_keys > p->kv_len - p->mask_begin)) {
-    return fovea_fail(error, FOVEA_ERROR_MASK,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "mask_keys is %jd; it must be from 0 to kv_len - mask_begin, which is %jd, or -1 for all",
                       p->mask_keys, p->kv_len - p->mask_begin);
   }
@@ -39,12 +39,12 @@ fovea_status fovea_check_mask(const fovea_problem *p, fovea_error *error) {
   fovea_status status = check_mask_keys(p, error);
   if (status) return status;
   if (p->mask_strides.key != 0 && p->mask_strides.key != 1) {
-    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_strides.key is %jd; it must be 1, or 0 to repeat one key",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "mask_strides.key is %jd; it must be 1, or 0 to repeat one key",
                       p->mask_strides.key);
   }
   for (size_t i = 0; p->mask_type == FOVEA_MASK_BITS && i < sizeof strides / sizeof strides[0]; i++) {
     if (strides[i].value % 8 != 0) {
-      return fovea_fail(error, FOVEA_ERROR_MASK,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                         "mask_strides.%s is %jd; in a mask of bits it must be a multiple of 8", strides[i].name,
                         strides[i].value);
     }

@@ -10,7 +10,7 @@ static const double least = 0x1p-126, most = 0x1p+127, largest = 0x1.fffffep+127
 static fovea_status check_numbers(const fovea_problem *problem, fovea_error *error) {
   const double value = problem->divisor_value, bias = problem->sigmoid_bias;
   if (problem->divisor == FOVEA_DIVISOR_CONSTANT && !(value >= least && value <= most)) {
-    return fovea_fail(error, FOVEA_ERROR_NORMALISER,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "divisor_value is %g; with FOVEA_DIVISOR_CONSTANT it must be from 2^-126 to 2^127", value);
   }
   if (problem->divisor != FOVEA_DIVISOR_CONSTANT && value != 0) {
@@ -22,14 +22,14 @@ static fovea_status check_numbers(const fovea_problem *problem, fovea_error *err
                       "sigmoid_bias is %g and would not be used: normaliser is not FOVEA_NORMALISER_SIGMOID", bias);
   }
   if (bias >= -largest && bias <= largest) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NORMALISER, "sigmoid_bias is %g; it must be finite, up to 3.4e38", bias);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sigmoid_bias is %g; it must be finite, up to 3.4e38", bias);
 }
 
 fovea_status fovea_check_normaliser(const fovea_problem *problem, fovea_error *error) {
   const fovea_status status = check_numbers(problem, error);
   if (status || problem->divisor != FOVEA_DIVISOR_KEYS) return status;
   if (problem->term_count > 0) { /* their -Inf hides keys, uncounted */
-    return fovea_fail(error, FOVEA_ERROR_NORMALISER,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "divisor is FOVEA_DIVISOR_KEYS, and the problem has %jd position terms", problem->term_count);
   }
   if (!problem->to_state) return FOVEA_OK;

@@ -9,8 +9,8 @@ static fovea_status check_range(const char *name, fovea_range range, const char 
                                 fovea_error *error) {
   const int64_t end = range.end == FOVEA_UNLIMITED ? most : range.end;
   if (range.begin >= 0 && range.begin <= end && end <= most) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %jd to %jd; it must ascend, from 0 to %s, which is %jd", name,
-                    range.begin, range.end, of, most);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd to %jd; it must ascend, from 0 to %s, which is %jd",
+                    name, range.begin, range.end, of, most);
 }
 
 fovea_status fovea_check_score_output(const fovea_problem *p, fovea_error *error) {
@@ -27,11 +27,11 @@ fovea_status fovea_check_column_sums(const fovea_problem *p, fovea_error *error)
 
 fovea_status fovea_check_top_k(const fovea_problem *p, fovea_error *error) {
   if (p->top_k < 0 || p->top_k > FOVEA_TOP_K_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "top_k is %jd; it must be from 0 to %jd", p->top_k,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "top_k is %jd; it must be from 0 to %jd", p->top_k,
                       (int64_t)FOVEA_TOP_K_LIMIT);
   }
   if (p->kv_len <= INT32_MAX) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "kv_len is %jd; with top_k it must be at most %jd", p->kv_len,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_len is %jd; with top_k it must be at most %jd", p->kv_len,
                     (int64_t)INT32_MAX);
 }
 

@@ -77,11 +77,11 @@ static fovea_status check_cells(const fovea_problem *p, const fovea_position_ter
     const fovea_entry entry = fovea_resolve_entry(p, b);
     if (entry.seen_begin == entry.seen_end) continue;
     if (entry.seen_end > cells) {
-      return fovea_fail(error, FOVEA_ERROR_RULE, "%s has %jd cells, and rows of entry %jd see keys up to %jd", name,
-                        cells, b, entry.seen_end - 1);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s has %jd cells, and rows of entry %jd see keys up to %jd",
+                        name, cells, b, entry.seen_end - 1);
     }
     if (entry.offset < 0 || entry.offset + entry.q_seen > cells) {
-      return fovea_fail(error, FOVEA_ERROR_RULE,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                         "%s has %jd cells, and the own keys of rows of entry %jd are at %jd to %jd", name, cells, b,
                         entry.offset, entry.offset + entry.q_seen - 1);
     }
@@ -94,21 +94,21 @@ static fovea_status check_grid(const fovea_problem *p, const fovea_position_term
   const int64_t most = INT64_C(1) << 16;
   const fovea_bounded sides[] = {
       {"depth", term->depth, 1, most}, {"height", term->height, 1, most}, {"width", term->width, 1, most}};
-  const fovea_status status = fovea_validate_bounds(name, sides, 3, FOVEA_ERROR_SIZE, error);
+  const fovea_status status = fovea_validate_bounds(name, sides, 3, error);
   return status ? status : check_cells(p, term, name, error);
 }
 
 static fovea_status check_buckets(const fovea_position_term *term, const char *name, int64_t *borders,
                                   fovea_error *error) {
   const fovea_bounded direction = {"bidirectional", term->bidirectional, 0, 1};
-  fovea_status status = fovea_validate_bounds(name, &direction, 1, FOVEA_ERROR_RULE, error);
+  fovea_status status = fovea_validate_bounds(name, &direction, 1, error);
   if (!status)
     status = fovea_check_bucket_rule(name, term->bidirectional, term->buckets, term->max_distance, error);
   if (status) return status;
   *borders += fovea_make_bucket_rule(term->bidirectional, term->buckets, term->max_distance).wide;
   if (*borders <= FOVEA_BORDERS_LIMIT) return FOVEA_OK;
   return fovea_fail(
-      error, FOVEA_ERROR_SIZE,
+      error, FOVEA_ERROR_ARGUMENT,
       "%s.buckets is %jd: the terms have %jd buckets of more than one distance in a direction; a problem "
       "may have %jd",
       name, term->buckets, *borders, (int64_t)FOVEA_BORDERS_LIMIT);
@@ -120,28 +120,28 @@ static fovea_status check_term(const fovea_problem *p, int64_t index, int64_t *b
   const fovea_bounded kind = {"kind", (int)term.kind, FOVEA_POSITION_ALIBI, FOVEA_POSITION_GRID};
   const fovea_bounded sides[] = {{"before", term.before, 0, FOVEA_LENGTH_LIMIT},
                                  {"after", term.after, 0, FOVEA_LENGTH_LIMIT}};
-  fovea_status status = fovea_validate_bounds(name, &kind, 1, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds(name, &kind, 1, error);
   if (!status) status = refuse_unused(&term, name, error);
-  if (!status && term.kind == FOVEA_POSITION_RELATIVE)
-    status = fovea_validate_bounds(name, sides, 2, FOVEA_ERROR_SIZE, error);
+  if (!status && term.kind == FOVEA_POSITION_RELATIVE) status = fovea_validate_bounds(name, sides, 2, error);
   if (!status && term.kind == FOVEA_POSITION_T5) status = check_buckets(&term, name, borders, error);
   if (!status && term.kind == FOVEA_POSITION_GRID) status = check_grid(p, &term, name, error);
   if (status) return status;
   const fovea_shape shape = fovea_position_shape(p, &term, index);
   int64_t low, high;
   if (fovea_shape_range(&shape, &low, &high)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STRIDE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "%s.batch %jd, head %jd, place %jd: the numbers reach further than 2^57 from the first", name,
                     term.batch, term.head, term.place);
 }
 
 fovea_status fovea_check_position_terms(const fovea_problem *p, fovea_error *error) {
   const fovea_bounded count = {"term_count", p->term_count, 0, FOVEA_POSITION_TERMS_LIMIT};
-  fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &count, 1, error);
   if (status) return status;
-  if (!p->terms) return fovea_fail(error, FOVEA_ERROR_NULL, "terms is NULL, and term_count is %jd", p->term_count);
+  if (!p->terms)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "terms is NULL, and term_count is %jd", p->term_count);
   if (p->term_size < FIRST_TERM || p->term_size > sizeof(fovea_position_term)) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "term_size is %ju; this library knows %ju to %ju; call fovea_problem_set_terms()",
                       (uint64_t)p->term_size, (uint64_t)FIRST_TERM, (uint64_t)sizeof(fovea_position_term));
   }

@@ -145,8 +145,9 @@ fovea_status fovea_refuse_value(const fovea_problem *p, fovea_error *error) {
     const int64_t value = number_of(p, f);
     if (value >= 0 && value <= f->number) continue;
     if (f->kind == FLAG)
-      return fovea_fail(error, FOVEA_ERROR_RULE, "%s is %jd; it must be 0 or 1", name_of(f), value);
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %jd; it must be from 0 to %jd", name_of(f), value, f->number);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be 0 or 1", name_of(f), value);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be from 0 to %jd", name_of(f), value,
+                      f->number);
   }
   return FOVEA_OK;
 }

@@ -27,7 +27,7 @@ static fovea_status check_scales(const char *name, const double *scales, int64_t
     const double size = scales[i] < 0 ? -scales[i] : scales[i];
     if (size > *largest) *largest = size;
     if (size - size == 0) continue;
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "%s[%jd] is %g; it must be finite", name, i, scales[i]);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %g; it must be finite", name, i, scales[i]);
   }
   return FOVEA_OK;
 }
@@ -40,5 +40,7 @@ fovea_status fovea_check_scales_numbers(const fovea_plan *plan, const fovea_tens
     status = check_scales("head_scales", t->head_scales, p->heads, &heads, error);
   if (!status && (p->scales & FOVEA_SCALES_PER_ROW))
     status = check_scales("row_scales", t->row_scales, scaled_rows(p), &rows, error);
-  return status ? status : fovea_check_scale_product(p, "the largest scales", heads * rows, error);
+  return status ? status
+                : fovea_check_scale_product(p, p->scales & FOVEA_SCALES_PER_ROW ? "row_scales" : "head_scales",
+                                            heads * rows, error);
 }

@@ -15,7 +15,8 @@ static const char *advice_of(double scale) {
 
 fovea_status fovea_check_scale(const fovea_problem *p, fovea_error *error) {
   if (p->scale - p->scale != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite%s", p->scale, advice_of(p->scale));
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is %g; it must be finite%s", p->scale,
+                      advice_of(p->scale));
   }
   if ((p->scales & FOVEA_SCALES_PER_HEAD) && p->scale != fovea_default_scale(p->qk_dim)) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -23,7 +24,7 @@ fovea_status fovea_check_scale(const fovea_problem *p, fovea_error *error) {
   }
   double c = p->scale * FOVEA_LOG2E;
   if (c > largest || c < -largest) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; scale * log2(e) must not be beyond 3.4e38%s",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is %g; scale * log2(e) must not be beyond 3.4e38%s",
                       p->scale, advice_of(p->scale));
   }
   return FOVEA_OK;
@@ -32,7 +33,7 @@ fovea_status fovea_check_scale(const fovea_problem *p, fovea_error *error) {
 fovea_status fovea_check_scale_product(const fovea_problem *p, const char *name, double scale, fovea_error *error) {
   const double product = p->softcap > 0 ? scale / p->softcap : scale * FOVEA_LOG2E;
   if (product >= -largest && product <= largest) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SCALE,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "%s make a scale of %g; scale * log2(e), or with a softcap scale / "
                     "softcap, must not be beyond 3.4e38",
                     name, scale);
@@ -40,12 +41,12 @@ fovea_status fovea_check_scale_product(const fovea_problem *p, const char *name,
 
 fovea_status fovea_check_softcap(const fovea_problem *p, fovea_error *error) {
   if (!(p->softcap >= 0) || p->softcap * FOVEA_LOG2E > largest) {
-    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; it must be positive and finite, or 0 for none",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "softcap is %g; it must be positive and finite, or 0 for none",
                       p->softcap);
   }
   double ratio = p->softcap > 0 ? p->scale / p->softcap : 0;
   if (ratio > largest || ratio < -largest) {
-    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; scale / softcap must not be beyond 3.4e38",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "softcap is %g; scale / softcap must not be beyond 3.4e38",
                       p->softcap);
   }
   return FOVEA_OK;
@@ -53,11 +54,11 @@ fovea_status fovea_check_softcap(const fovea_problem *p, fovea_error *error) {
 
 fovea_status fovea_check_activation(const fovea_problem *p, fovea_error *error) {
   if (fovea_has_shaw_keys(p)) {
-    return fovea_fail(error, FOVEA_ERROR_ACTIVATION,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "score_activation is LEAKY_RELU, but shaw has keys; they have no activation");
   }
   if (p->leaky_slope >= 0 && p->leaky_slope < 1) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "leaky_slope is %g; it must be at least 0 and below 1",
                     p->leaky_slope);
 }
 

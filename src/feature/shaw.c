@@ -14,16 +14,17 @@ static fovea_status check_table(const fovea_problem *p, const char *name, int64_
       !__builtin_mul_overflow(floats, dim, &floats) && floats <= INT64_C(1) << 55) {
     return FOVEA_OK;
   }
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s has %jd heads of %jd vectors of %jd dims: more than 2^55 numbers",
-                    name, p->shaw_heads, fovea_shaw_vectors(p), dim);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "%s has %jd heads of %jd vectors of %jd dims: more than 2^55 numbers", name, p->shaw_heads,
+                    fovea_shaw_vectors(p), dim);
 }
 
 fovea_status fovea_check_shaw(const fovea_problem *p, fovea_error *error) {
   const fovea_bounded distance = {"shaw_distance", p->shaw_distance, 1, FOVEA_SHAW_DISTANCE_LIMIT};
-  fovea_status status = fovea_validate_bounds(NULL, &distance, 1, FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &distance, 1, error);
   if (status) return status;
   if (p->shaw_heads != 1 && p->shaw_heads != p->heads) {
-    return fovea_fail(error, FOVEA_ERROR_HEADS, "shaw_heads is %jd; it must be 1 or heads, which is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "shaw_heads is %jd; it must be 1 or heads, which is %jd",
                       p->shaw_heads, p->heads);
   }
   if (fovea_has_shaw_keys(p)) status = check_table(p, "shaw_keys", p->qk_dim, error);

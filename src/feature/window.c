@@ -4,7 +4,7 @@
 
 static fovea_status check_side(const char *name, int64_t side, fovea_error *error) {
   if (side >= FOVEA_UNLIMITED) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_RULE, "%s is %jd; it must be 0 or more, or -1 for no limit", name, side);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be 0 or more, or -1 for no limit", name, side);
 }
 
 fovea_status fovea_check_window(const fovea_problem *p, fovea_error *error) {
@@ -14,7 +14,7 @@ fovea_status fovea_check_window(const fovea_problem *p, fovea_error *error) {
 
 fovea_status fovea_check_chunks(const fovea_problem *p, fovea_error *error) {
   if (p->chunk_size < 0) {
-    return fovea_fail(error, FOVEA_ERROR_RULE, "chunk_size is %jd; it must be 1 or more, or 0 for no chunks",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "chunk_size is %jd; it must be 1 or more, or 0 for no chunks",
                       p->chunk_size);
   }
   const fovea_status status = check_side("chunk_left", p->chunk_left, error);

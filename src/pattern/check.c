@@ -13,7 +13,7 @@ typedef struct limits {
 } limits;
 
 static fovea_status refuse(const char *name, int64_t value, int64_t least, int64_t most, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s is %jd; it must be from %jd to %jd", name, value, least, most);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be from %jd to %jd", name, value, least, most);
 }
 
 /* Refuses a number that is not within its limits. */
@@ -23,7 +23,7 @@ static fovea_status check_number(const char *name, int64_t value, int64_t least,
 
 static fovea_status check_pointer(const char *name, const void *pointer, int64_t count, fovea_error *error) {
   if (pointer || count == 0) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL, but the rule has %jd", name, count);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL, but the rule has %jd", name, count);
 }
 
 /* Numbers of a list; `least` is -1 where a list may name nothing. */
@@ -31,8 +31,8 @@ static fovea_status check_numbers(const char *name, const int64_t *numbers, int6
                                   int64_t least, int64_t most, fovea_error *error) {
   for (int64_t i = begin; i < end; i++) {
     if (numbers[i] >= least && numbers[i] <= most) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s[%jd] is %jd; it must be from %jd to %jd", name, i, numbers[i],
-                      least, most);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %jd; it must be from %jd to %jd", name, i,
+                      numbers[i], least, most);
   }
   return FOVEA_OK;
 }
@@ -42,7 +42,7 @@ static fovea_status check_distances(const fovea_rule *rule, const char *step, fo
   const int64_t distances[] = {rule->before, rule->after};
   for (int i = 0; i < 2 && !status; i++) {
     if (distances[i] >= FOVEA_UNLIMITED) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "%s is %jd; it must be 0 or more, or -1 for no limit",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be 0 or more, or -1 for no limit",
                       i == 0 ? "before" : "after", distances[i]);
   }
   return status;
@@ -78,7 +78,7 @@ static fovea_status check_lists(const fovea_rule *rule, const char *items, int64
   }
   for (int64_t i = 0; rule->starts && i <= rule->count; i++) {
     if (rule->starts[i] >= (i ? rule->starts[i - 1] : 0)) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "starts[%jd] is %jd; it must be 0 or more, and not below the one before", i, rule->starts[i]);
   }
   const int64_t begin = fovea_list_begin(rule, 0), end = fovea_list_begin(rule, rule->count);
@@ -92,7 +92,7 @@ static fovea_status check_blocks(const fovea_rule *rule, const limits *all, fove
   if (status) return status;
   const int64_t blocks = (all->rows_end + rule->block_rows - 1) / rule->block_rows;
   status = check_number("blocks", rule->count, 0, blocks, error);
-  if (!status && !rule->starts) status = fovea_fail(error, FOVEA_ERROR_NULL, "starts of a rule of blocks is NULL");
+  if (!status && !rule->starts) status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "starts is NULL");
   return status ? status
                 : check_lists(rule, "columns", (all->keys + rule->block_keys - 1) / rule->block_keys - 1, error);
 }
@@ -108,7 +108,7 @@ static fovea_status check_walk(const fovea_rule *rule, int64_t node, fovea_error
   int64_t at = node;
   for (int64_t steps = 0; at >= 0; steps++, at = rule->numbers[at]) {
     if (steps < rule->count) continue;
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "parents of node %jd go in a circle", node);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "parents[%jd] begins a circle", node);
   }
   return FOVEA_OK;
 }
@@ -128,17 +128,26 @@ static fovea_status check_tree(const fovea_rule *rule, const limits *all, fovea_
   return status;
 }
 
+/* The caller's name of a field of an axis, written into `room`. */
+static const char *name_of_axis(int64_t axis, const char *field, fovea_error *room) {
+  fovea_fail(room, FOVEA_OK, "axis[%jd].%s", axis, field);
+  return room->text;
+}
+
 static fovea_status check_grid(const fovea_rule *rule, fovea_error *error) {
   int64_t cells = 1;
   fovea_status status = check_number("axes", rule->axes, 1, FOVEA_RULE_AXES, error);
   for (int64_t i = 0; i < rule->axes && !status; i++) {
     const fovea_rule_axis *axis = &rule->axis[i];
-    status = check_number("length of an axis", axis->length, 1, (FOVEA_NO_KEY - 1) / cells, error);
+    fovea_error room;
+    status = check_number(name_of_axis(i, "length", &room), axis->length, 1, (FOVEA_NO_KEY - 1) / cells, error);
     if (status) return status;
     cells *= axis->length;
-    status = check_number("dilation of an axis", axis->dilation, 1, axis->length, error);
-    if (!status) status = check_number("window of an axis", axis->window, 1, axis->length / axis->dilation, error);
-    if (!status) status = check_number("causal of an axis", axis->causal, 0, 1, error);
+    status = check_number(name_of_axis(i, "dilation", &room), axis->dilation, 1, axis->length, error);
+    if (!status)
+      status =
+          check_number(name_of_axis(i, "window", &room), axis->window, 1, axis->length / axis->dilation, error);
+    if (!status) status = check_number(name_of_axis(i, "causal", &room), axis->causal, 0, 1, error);
   }
   return status;
 }
@@ -187,7 +196,7 @@ static fovea_status check_unused(const fovea_rule *rule, fovea_error *error) {
   const unsigned lists = kind == FOVEA_RULE_EDGES && rule->starts ? STEP : 0;
   for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
     if (!fields[i].set || (used[kind] & ~lists) >> i & 1) continue;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of a rule of kind %jd is set and would not be used",
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used by a rule of kind %jd",
                       fields[i].name, (int64_t)rule->kind);
   }
   return FOVEA_OK;
@@ -196,15 +205,16 @@ static fovea_status check_unused(const fovea_rule *rule, fovea_error *error) {
 static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, fovea_error *error);
 
 static fovea_status check_joined(const fovea_rule *rule, int depth, limits *all, fovea_error *error) {
+  const int joins_two = rule->kind != FOVEA_RULE_NOT;
+  if (!rule->left || (joins_two && !rule->right))
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", rule->left ? "right" : "left");
   const fovea_status status = check_rule(rule->left, depth + 1, all, error);
-  return status || rule->kind == FOVEA_RULE_NOT ? status : check_rule(rule->right, depth + 1, all, error);
+  return status || !joins_two ? status : check_rule(rule->right, depth + 1, all, error);
 }
 
 static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, fovea_error *error) {
-  if (!rule) return fovea_fail(error, FOVEA_ERROR_NULL, "a rule is NULL");
   if (depth > FOVEA_RULE_DEPTH || ++all->rules > FOVEA_RULE_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_PATTERN,
-                      "a pattern has more than %jd rules, or joins them more than %jd deep",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "rule joins more than %jd rules, or more than %jd deep",
                       (int64_t)FOVEA_RULE_LIMIT, (int64_t)FOVEA_RULE_DEPTH);
   }
   const fovea_status status = check_unused(rule, error);
@@ -238,7 +248,7 @@ static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, f
   case FOVEA_RULE_NOT:
     return check_joined(rule, depth, all, error);
   default:
-    return fovea_fail(error, FOVEA_ERROR_PATTERN, "kind of a rule is %jd, which is none", (int64_t)rule->kind);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kind is %jd, which no rule has", (int64_t)rule->kind);
   }
 }
 
@@ -268,11 +278,13 @@ fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, f
       return fovea_fail(error, FOVEA_ERROR_UNUSED, "heads is %jd and would not be used: rules is NULL",
                         options->heads);
     }
+    if (!options->rule) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "rule is NULL");
     return check_rule(options->rule, 1, &all, error);
   }
   status = check_number("heads", options->heads, 1, INT32_MAX, error);
   for (int64_t i = 0; i < options->heads && !status; i++) {
     all.rules = 0;
+    if (!options->rules[i]) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "rules[%jd] is NULL", i);
     status = check_rule(options->rules[i], 1, &all, error);
   }
   return status;

@@ -22,16 +22,16 @@ static fovea_status read_options(const fovea_pattern_options *given, fovea_patte
                                  fovea_error *error) {
   const size_t least = sizeof *options;
   *options = (fovea_pattern_options){0};
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "options is NULL");
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "options is NULL");
   if (given->struct_size < least) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "struct_size of fovea_pattern_options is %ju; fovea_pattern_options_init() sets at least %ju",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "options.struct_size is %ju; fovea_pattern_options_init() sets at least %ju",
                       (uint64_t)given->struct_size, (uint64_t)least);
   }
   if (given->struct_size > sizeof *options) {
     return fovea_fail(
-        error, FOVEA_ERROR_STRUCT_SIZE,
-        "struct_size of fovea_pattern_options is %ju, more than this library's %ju: the program was "
+        error, FOVEA_ERROR_ARGUMENT,
+        "options.struct_size is %ju, more than this library's %ju: the program was "
         "compiled for a newer one, or the struct was not initialised: call fovea_pattern_options_init()",
         (uint64_t)given->struct_size, (uint64_t)sizeof *options);
   }
@@ -66,7 +66,7 @@ static fovea_pattern *take_pattern(fovea_arena *arena, const fovea_pattern_optio
 }
 
 fovea_status fovea_pattern_create(const fovea_pattern_options *given, fovea_pattern **pattern, fovea_error *error) {
-  if (!pattern) return fovea_fail(error, FOVEA_ERROR_NULL, "pattern is NULL");
+  if (!pattern) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pattern is NULL");
   *pattern = NULL;
   fovea_pattern_options options;
   fovea_status status = read_options(given, &options, error);
@@ -76,13 +76,13 @@ fovea_status fovea_pattern_create(const fovea_pattern_options *given, fovea_patt
   take_pattern(&arena, &options);
   if (arena.used <= PTRDIFF_MAX) arena.memory = fovea_allocate(&options.allocator, (size_t)arena.used);
   if (!arena.memory) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a pattern of %ju bytes", arena.used);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for a pattern of %ju bytes", arena.used);
   }
   arena.used = 0;
   fovea_pattern *made = take_pattern(&arena, &options);
   if (!fovea_compile_pattern(made)) {
     fovea_pattern_destroy(made);
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for the keys that %jd rows see", options.rows);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for the keys that %jd rows see", options.rows);
   }
   *pattern = made;
   return FOVEA_OK;

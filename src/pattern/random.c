@@ -49,10 +49,10 @@ fovea_status fovea_random_blocks(uint64_t seed, int64_t blocks, int64_t key_bloc
   const fovea_bounded sizes[] = {{"blocks", blocks, 0, FOVEA_NO_KEY},
                                  {"key_blocks", key_blocks, 0, FOVEA_NO_KEY},
                                  {"chosen", chosen, 0, key_blocks}};
-  const fovea_status status = fovea_validate_bounds(NULL, sizes, 3, FOVEA_ERROR_PATTERN, error);
+  const fovea_status status = fovea_validate_bounds(NULL, sizes, 3, error);
   if (status) return status;
-  if (!starts) return fovea_fail(error, FOVEA_ERROR_NULL, "starts is NULL");
-  if (!columns && blocks > 0 && chosen > 0) return fovea_fail(error, FOVEA_ERROR_NULL, "columns is NULL");
+  if (!starts) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "starts is NULL");
+  if (!columns && blocks > 0 && chosen > 0) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "columns is NULL");
   starts[0] = 0;
   for (int64_t row = 0; row < blocks; row++) {
     if (chosen > 0) choose_row(seed, row, key_blocks, chosen, &columns[row * chosen]);

@@ -74,7 +74,7 @@ static int64_t heads_scored_again(const fovea_plan *plan, fovea_tile_rows rows) 
 }
 
 fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts) {
-  if (!plan || !counts) return FOVEA_ERROR_NULL;
+  if (!plan || !counts) return FOVEA_ERROR_ARGUMENT;
   const fovea_interval all = {0, INT64_MAX}, again = keys_scored_again(plan);
   counts->pairs_seen = counts->pairs_computed = 0;
   for (int64_t b = 0; b < plan->problem.batch; b++) {

@@ -55,23 +55,24 @@ static fovea_status refuse_unused(const fovea_rotary_scaling *s, fovea_error *er
 static fovea_status check_numbers(const fovea_rotary_scaling *s, fovea_error *error) {
   const int yarn = s->rule == FOVEA_SCALING_YARN;
   if (!(s->base >= 1) || !is_finite(s->base) || (yarn && s->base == 1))
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "base is %g; it must be finite and %s 1", s->base,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "base is %g; it must be finite and %s 1", s->base,
                       yarn ? "more than" : "at least");
   if (!(s->factor >= 1) || !is_finite(s->factor))
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "factor is %g; it must be finite and at least 1", s->factor);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "factor is %g; it must be finite and at least 1", s->factor);
   if (!is_finite(s->mscale) || !is_finite(s->mscale_all_dim))
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "mscale is %g and mscale_all_dim is %g; they must be finite",
-                      s->mscale, s->mscale_all_dim);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %g; it must be finite",
+                      is_finite(s->mscale) ? "mscale_all_dim" : "mscale",
+                      is_finite(s->mscale) ? s->mscale_all_dim : s->mscale);
   if (!(s->attention_factor >= 0) || !is_finite(s->attention_factor))
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "attention_factor is %g; it must be finite and more than 0, or 0",
-                      s->attention_factor);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "attention_factor is %g; it must be finite and more than 0, or 0", s->attention_factor);
   return FOVEA_OK;
 }
 
 /* What a rule needs, beside base and factor. */
 static fovea_status check_turns(const fovea_rotary_scaling *s, fovea_error *error) {
   if (s->slow_turns > 0 && s->fast_turns > s->slow_turns && is_finite(s->fast_turns)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ROTARY,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "slow_turns is %g and fast_turns is %g; they must be finite, more than 0, and ascend",
                     s->slow_turns, s->fast_turns);
 }
@@ -80,14 +81,14 @@ static fovea_status check_factors(const fovea_rotary_scaling *s, fovea_error *er
   const double *lists[] = {s->short_factors, s->long_factors};
   static const char *const names[] = {"short_factors", "long_factors"};
   for (int list = 0; list < 2; list++) {
-    if (!lists[list]) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", names[list]);
+    if (!lists[list]) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", names[list]);
     if ((uintptr_t)lists[list] % _Alignof(double) != 0)
-      return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s is not at a multiple of %jd bytes", names[list],
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is not at a multiple of %jd bytes", names[list],
                         (int64_t) _Alignof(double));
     for (int64_t i = 0; i < s->dims / 2; i++) {
       /* 2^-32 keeps the frequency within what an embedding takes */
       if (lists[list][i] >= 0x1p-32 && is_finite(lists[list][i])) continue;
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "%s[%jd] is %g; it must be finite and at least 2^-32",
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s[%jd] is %g; it must be finite and at least 2^-32",
                         names[list], i, lists[list][i]);
     }
   }
@@ -99,15 +100,15 @@ static fovea_status check_rule(const fovea_rotary_scaling *s, fovea_error *error
   if (rule & (RULE(DYNAMIC_NTK) | RULE(LLAMA3) | RULE(YARN) | RULE(LONGROPE))) {
     const fovea_bounded lengths[] = {{"trained_length", s->trained_length, 2, LENGTH_LIMIT},
                                      {"length", s->length, 0, LENGTH_LIMIT}};
-    const fovea_status status = fovea_validate_bounds(NULL, lengths, 2, FOVEA_ERROR_ROTARY, error);
+    const fovea_status status = fovea_validate_bounds(NULL, lengths, 2, error);
     if (status) return status;
   }
   if (rule & (RULE(NTK) | RULE(DYNAMIC_NTK)) && s->dims < 4)
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %jd; this rule needs at least 4", s->dims);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "dims is %jd; this rule needs at least 4", s->dims);
   if (rule & (RULE(LLAMA3) | RULE(YARN))) return check_turns(s, error);
   if (rule & RULE(LONGROPE)) return check_factors(s, error);
   if (rule & RULE(PROPORTIONAL) && (s->rotated_dims < 0 || s->rotated_dims > s->dims || s->rotated_dims % 2 != 0))
-    return fovea_fail(error, FOVEA_ERROR_ROTARY,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "rotated_dims is %jd; it must be even and from 0 to dims, which is %jd", s->rotated_dims,
                       s->dims);
   return FOVEA_OK;
@@ -116,12 +117,12 @@ static fovea_status check_rule(const fovea_rotary_scaling *s, fovea_error *error
 fovea_status fovea_validate_scaling(const fovea_rotary_scaling *s, fovea_error *error) {
   const fovea_bounded rule = {"rule", (int)s->rule, 0, FOVEA_SCALING_PROPORTIONAL};
   const fovea_bounded flag = {"exact_pairs", s->exact_pairs, 0, 1};
-  fovea_status status = fovea_validate_bounds("scaling", &rule, 1, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds("scaling", &rule, 1, error);
   if (status) return status;
   if (s->dims < 2 || s->dims > DIMS_LIMIT || s->dims % 2 != 0)
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %jd; it must be even and from 2 to %jd", s->dims,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "dims is %jd; it must be even and from 2 to %jd", s->dims,
                       DIMS_LIMIT);
-  status = fovea_validate_bounds("scaling", &flag, 1, FOVEA_ERROR_ROTARY, error);
+  status = fovea_validate_bounds("scaling", &flag, 1, error);
   if (!status) status = check_numbers(s, error);
   if (!status) status = refuse_unused(s, error);
   return status ? status : check_rule(s, error);

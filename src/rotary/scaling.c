@@ -153,13 +153,13 @@ static fovea_status check_memory(const fovea_rotary_scaling *s, const double *fr
 
 fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *given, double *frequencies,
                                       double *attention_factor, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "scaling is NULL");
+  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scaling is NULL");
   if (given->struct_size != FIRST_SCALING)
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "scaling.struct_size is %ju; this library knows %ju: call fovea_rotary_scaling_init()",
                       (uint64_t)given->struct_size, (uint64_t)FIRST_SCALING);
   if (!frequencies || !attention_factor)
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", frequencies ? "attention_factor" : "frequencies");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", frequencies ? "attention_factor" : "frequencies");
   fovea_rotary_scaling scaling = *given;
   fovea_float_state caller = fovea_float_begin();
   fovea_status status = fovea_validate_scaling(&scaling, error);
@@ -167,7 +167,7 @@ fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *given, double 
   if (!status) {
     const double base = base_of(&scaling);
     if (!(base - base == 0))
-      status = fovea_fail(error, FOVEA_ERROR_ROTARY, "base is %g, and scaled by factor %g it is infinite",
+      status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "base is %g, and scaled by factor %g it is infinite",
                           scaling.base, scaling.factor);
   }
   if (!status) {

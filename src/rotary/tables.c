@@ -18,7 +18,7 @@
 static fovea_status check_factor(double factor, fovea_error *error) {
   const float rounded = (float)factor;
   if (factor > 0 && rounded > 0 && rounded - rounded == 0) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ROTARY, "factor is %g; as a float it must be finite and more than 0",
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "factor is %g; as a float it must be finite and more than 0",
                     factor);
 }
 
@@ -59,8 +59,8 @@ static fovea_status write_tables(const fovea_rotary *rotary, double factor, int6
   fovea_rotary_piece piece;
   fovea_status status = fovea_validate_rotary(rotary, rotary->dims, error);
   if (!status && rotary->cosines)
-    status = fovea_fail(error, FOVEA_ERROR_ROTARY, "rotary has tables: give the base or the frequencies");
-  if (!status) status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+    status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "rotary has tables: give the base or the frequencies");
+  if (!status) status = fovea_validate_bounds(NULL, &count, 1, error);
   if (!status) status = check_factor(factor, error);
   if (!status) status = check_memory(rotary, rows, cosines, sines, error);
   if (status) return status;
@@ -89,28 +89,28 @@ static fovea_status check_sections(fovea_section_layout layout, const int64_t *s
   const fovea_bounded bounds = {"axes", axes, 1, FOVEA_ROTARY_AXES};
   const fovea_bounded kind = {"layout", (int)layout, 0, FOVEA_SECTIONS_INTERLEAVED};
   int64_t left = pairs;
-  fovea_status status = fovea_validate_bounds(NULL, &bounds, 1, FOVEA_ERROR_ROTARY, error);
-  if (!status) status = fovea_validate_bounds(NULL, &kind, 1, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &bounds, 1, error);
+  if (!status) status = fovea_validate_bounds(NULL, &kind, 1, error);
   for (int64_t axis = 0; axis < axes && !status; axis++) {
     if (sections[axis] < 0 || sections[axis] > left)
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "sections[%jd] is %jd; %jd of %jd pairs are left for it", axis,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sections[%jd] is %jd; %jd of %jd pairs are left for it", axis,
                         sections[axis], left, pairs);
     left -= sections[axis];
     /* Pair axes * (sections[axis] - 1) + axis is the last of an axis that has turns. */
     if (layout == FOVEA_SECTIONS_INTERLEAVED && axis > 0 && sections[axis] > 0 &&
         axes * (sections[axis] - 1) + axis >= pairs)
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "sections[%jd] is %jd; every %jd of %jd pairs are fewer", axis,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sections[%jd] is %jd; every %jd of %jd pairs are fewer", axis,
                         sections[axis], axes, pairs);
   }
   if (status || left == 0) return status;
-  return fovea_fail(error, FOVEA_ERROR_ROTARY, "the sections have %jd pairs in all; there are %jd", pairs - left,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sections have %jd pairs in all; there are %jd", pairs - left,
                     pairs);
 }
 
 fovea_status fovea_rotary_sections(fovea_section_layout layout, const int64_t *sections, int64_t axes,
                                    int64_t pairs, unsigned char *pair_axes, fovea_error *error) {
   if (!sections || !pair_axes)
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", sections ? "pair_axes" : "sections");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", sections ? "pair_axes" : "sections");
   const fovea_status status = check_sections(layout, sections, axes, pairs, error);
   if (status) return status;
   int64_t pair = 0;

@@ -11,12 +11,12 @@
 static fovea_status check_frequencies(const fovea_rotary *rotary, fovea_error *error) {
   const double limit = FOVEA_FREQUENCY_LIMIT;
   if ((uintptr_t)rotary->frequencies % _Alignof(double) != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "frequencies are not at a multiple of %jd bytes",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "frequencies are not at a multiple of %jd bytes",
                       (int64_t) _Alignof(double));
   }
   for (int64_t i = 0; i < rotary->dims / 2; i++) {
     if (!(rotary->frequencies[i] >= -limit && rotary->frequencies[i] <= limit)) {
-      return fovea_fail(error, FOVEA_ERROR_ROTARY, "frequencies[%jd] is %g; it must be from -2^32 to 2^32", i,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "frequencies[%jd] is %g; it must be from -2^32 to 2^32", i,
                         rotary->frequencies[i]);
     }
   }
@@ -25,35 +25,36 @@ static fovea_status check_frequencies(const fovea_rotary *rotary, fovea_error *e
 
 static fovea_status check_tables(const fovea_rotary *rotary, fovea_error *error) {
   if (!rotary->cosines || !rotary->sines) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL; tables are given both or neither",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL; tables are given both or neither",
                       rotary->cosines ? "sines" : "cosines");
   }
   if (rotary->frequencies) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "frequencies are given together with cosines and sines");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "frequencies are given together with cosines and sines");
   }
   if (rotary->table_rows < 0 || rotary->table_rows > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "table_rows is %jd; it must be from 0 to %jd", rotary->table_rows,
-                      FOVEA_LENGTH_LIMIT);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "table_rows is %jd; it must be from 0 to %jd",
+                      rotary->table_rows, FOVEA_LENGTH_LIMIT);
   }
   if (rotary->table_stride < rotary->dims / 2) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "table_stride is %jd; it must be at least dims / 2, which is %jd",
-                      rotary->table_stride, rotary->dims / 2);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "table_stride is %jd; it must be at least dims / 2, which is %jd", rotary->table_stride,
+                      rotary->dims / 2);
   }
   return FOVEA_OK;
 }
 
 static fovea_status check_axes(const fovea_rotary *rotary, fovea_error *error) {
   const fovea_bounded axes = {"axes", rotary->axes, 1, FOVEA_ROTARY_AXES};
-  fovea_status status = fovea_validate_bounds(NULL, &axes, 1, FOVEA_ERROR_ROTARY, error);
+  fovea_status status = fovea_validate_bounds(NULL, &axes, 1, error);
   if (!status) status = fovea_refuse_unused_axes(rotary, error);
   if (status || rotary->axes == 1) return status;
   if (!rotary->pair_axes) {
-    return fovea_fail(error, FOVEA_ERROR_NULL,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "pair_axes is NULL while axes is %jd: it says by which each pair rotates", rotary->axes);
   }
   for (int64_t i = 0; i < rotary->dims / 2; i++) {
     if (rotary->pair_axes[i] < rotary->axes) continue;
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "pair_axes[%jd] is %jd; it must be less than axes, which is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pair_axes[%jd] is %jd; it must be less than axes, which is %jd",
                       i, (int64_t)rotary->pair_axes[i], rotary->axes);
   }
   return FOVEA_OK;
@@ -61,10 +62,10 @@ static fovea_status check_axes(const fovea_rotary *rotary, fovea_error *error) {
 
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error) {
   const fovea_bounded layout = {"layout", (int)rotary->layout, 0, FOVEA_ROTARY_HALVES};
-  fovea_status status = fovea_validate_bounds(NULL, &layout, 1, FOVEA_ERROR_TYPE, error);
+  fovea_status status = fovea_validate_bounds(NULL, &layout, 1, error);
   if (status) return status;
   if (rotary->dims < 0 || rotary->dims > dim || rotary->dims > DIMS_LIMIT || rotary->dims % 2 != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %jd; it must be even and from 0 to %jd", rotary->dims,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "dims is %jd; it must be even and from 0 to %jd", rotary->dims,
                       dim < DIMS_LIMIT ? dim : DIMS_LIMIT);
   }
   status = check_axes(rotary, error);
@@ -77,27 +78,33 @@ fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fove
   if (status) return status;
   if (rotary->frequencies) return check_frequencies(rotary, error);
   if (!(rotary->base >= 1) || rotary->base - rotary->base != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ROTARY, "base is %g; it must be finite and at least 1", rotary->base);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "base is %g; it must be finite and at least 1", rotary->base);
   }
   return FOVEA_OK;
 }
 
-fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, int64_t row, int64_t position,
-                                     fovea_error *error) {
+fovea_status fovea_validate_position(const fovea_rotary *rotary, const char *name, int64_t index, int64_t batch,
+                                     int64_t row, int64_t position, fovea_error *error) {
   const int64_t least = rotary->cosines ? 0 : -POSITION_LIMIT;
   const int64_t most = rotary->cosines ? rotary->table_rows - 1 : POSITION_LIMIT;
   if (position >= least && position <= most) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_POSITION,
-                    "row %jd of batch entry %jd is at position %jd; it must be from %jd to %jd%s", row, batch,
-                    position, least, most, rotary->cosines ? ", which the tables have" : "");
+  const char *const why = rotary->cosines ? ", which the tables have" : "";
+  if (index < 0) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "%s puts row %jd of batch entry %jd at position %jd; it must be from %jd to %jd%s", name, row,
+                      batch, position, least, most, why);
+  }
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "%s[%jd] puts row %jd of batch entry %jd at position %jd; it must be from %jd to %jd%s", name,
+                    index, row, batch, position, least, most, why);
 }
 
-fovea_status fovea_validate_positions(const fovea_rotary *rotary, int64_t batch, int64_t rows, const int64_t *list,
-                                      int64_t count, int64_t first, fovea_error *error) {
+fovea_status fovea_validate_positions(const fovea_rotary *rotary, const char *name, int64_t batch, int64_t rows,
+                                      const int64_t *list, int64_t count, int64_t first, fovea_error *error) {
   for (int64_t row = 0; row < rows; row++) {
     for (int64_t axis = 0; axis < rotary->axes; axis++) {
-      const int64_t position = list[axis * count + first + row];
-      const fovea_status status = fovea_validate_position(rotary, batch, row, position, error);
+      const int64_t index = axis * count + first + row;
+      const fovea_status status = fovea_validate_position(rotary, name, index, batch, row, list[index], error);
       if (status) return status;
     }
   }
@@ -113,11 +120,14 @@ static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rota
     const int64_t rows = fovea_rotation_rows(rotation, batch);
     const int64_t before = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : batch * rows;
     if (rotation->positions)
-      status = fovea_validate_positions(rotary, batch, rows, rotation->positions, listed, before, error);
+      status =
+          fovea_validate_positions(rotary, "positions", batch, rows, rotation->positions, listed, before, error);
     if (rotation->positions || rows == 0) continue;
     int64_t first = rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position;
-    status = fovea_validate_position(rotary, batch, 0, first, error);
-    if (!status) status = fovea_validate_position(rotary, batch, rows - 1, first + rows - 1, error);
+    const char *name = rotation->first_positions ? "first_positions" : "first_position";
+    const int64_t index = rotation->first_positions ? batch : -1;
+    status = fovea_validate_position(rotary, name, index, batch, 0, first, error);
+    if (!status) status = fovea_validate_position(rotary, name, index, batch, rows - 1, first + rows - 1, error);
   }
   return status;
 }
@@ -125,7 +135,7 @@ static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rota
 fovea_status fovea_validate_row_count(int64_t batch, int64_t rows, fovea_error *error) {
   int64_t all;
   if (!__builtin_mul_overflow(batch, rows, &all) && all <= FOVEA_LENGTH_LIMIT) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %jd times rows %jd is more than %jd", batch, rows,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "batch %jd times rows %jd is more than %jd", batch, rows,
                     FOVEA_LENGTH_LIMIT);
 }
 
@@ -134,7 +144,7 @@ static fovea_status check_sizes(const fovea_rotation *rotation, fovea_error *err
                                  {"heads", rotation->heads, 1, FOVEA_LENGTH_LIMIT},
                                  {"rows", rotation->rows, 0, FOVEA_LENGTH_LIMIT},
                                  {"dim", rotation->dim, 1, FOVEA_DIM_LIMIT}};
-  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], error);
   return status ? status : fovea_validate_row_count(rotation->batch, rotation->rows, error);
 }
 
@@ -159,7 +169,7 @@ static int64_t table_count(const fovea_rotary *rotary) {
 fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
                                           fovea_error *error) {
   if (table_count(rotary) < 0) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE, "table_stride is %jd: the rows reach further than 2^57 elements",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "table_stride is %jd: the rows reach further than 2^57 elements",
                       rotary->table_stride);
   }
   arrays[0] = array_of("cosines", rotary->cosines, table_count(rotary), sizeof(float), _Alignof(float));
@@ -208,7 +218,7 @@ fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rot
   const fovea_bounded types[] = {fovea_bounded_type("from_type", rotation->from_type),
                                  fovea_bounded_type("to_type", rotation->to_type)};
   fovea_status status = check_sizes(rotation, error);
-  if (!status) status = fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], error);
   if (!status) {
     status = fovea_validate_cumulative("cu_seqlens", rotation->cu_seqlens, rotation->batch, rotation->rows, "rows",
                                        error);

@@ -25,16 +25,18 @@ static inline int64_t fovea_rotation_rows(const fovea_rotation *rotation, int64_
   return (int64_t)rotation->cu_seqlens[batch + 1] - rotation->cu_seqlens[batch];
 }
 
-/* Check an embedding for rows of `dim` elements; the position of a row; all arguments of a call. */
+/* Checks an embedding for rows of `dim` elements. */
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error);
-fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, int64_t row, int64_t position,
-                                     fovea_error *error);
+/* Checks the position of a row, which element `index` of the caller's list `name` says; -1: the number `name`. */
+fovea_status fovea_validate_position(const fovea_rotary *rotary, const char *name, int64_t index, int64_t batch,
+                                     int64_t row, int64_t position, fovea_error *error);
 /* Checks that the rows of all entries can be counted. */
 fovea_status fovea_validate_row_count(int64_t batch, int64_t rows, fovea_error *error);
-/* Checks `rows` positions of an entry, from element `first` of a list on, which has `count` numbers for each axis.
- */
-fovea_status fovea_validate_positions(const fovea_rotary *rotary, int64_t batch, int64_t rows, const int64_t *list,
-                                      int64_t count, int64_t first, fovea_error *error);
+/* Checks `rows` positions of an entry, from element `first` of the list `name` on, which has `count` numbers for each
+ * axis. */
+fovea_status fovea_validate_positions(const fovea_rotary *rotary, const char *name, int64_t batch, int64_t rows,
+                                      const int64_t *list, int64_t count, int64_t first, fovea_error *error);
+/* Checks all arguments of a call. */
 fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                      fovea_error *error);
 

@@ -140,7 +140,7 @@ static uintptr_t in_range(const fovea_written *written, uintptr_t begin, uintptr
 }
 
 static fovea_status refuse(const fovea_written *written, const char *name, uintptr_t bytes, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_OVERLAP,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "%s shares memory with %s: their ranges overlap by %jd bytes, some of them in rows of both",
                     written->name, name, (int64_t)bytes);
 }

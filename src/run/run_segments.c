@@ -127,11 +127,11 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
   if (tensors->layer < 0) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %jd; it must be 0 or more", tensors->layer);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "layer is %jd; it must be 0 or more", tensors->layer);
   }
   *alike = problem->segmented;
   if (!problem->segmented) return FOVEA_OK;
-  if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
+  if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   const int count = fovea_list_written(plan, tensors, written);
   for (int64_t b = 0; b < problem->batch; b++) {

@@ -14,16 +14,16 @@ static fovea_status check_sizes(const char *name, const fovea_state *state, fove
                                  {"heads", state->heads, 1, FOVEA_LENGTH_LIMIT},
                                  {"rows", state->rows, 0, FOVEA_LENGTH_LIMIT},
                                  {"dim", state->dim, 1, FOVEA_DIM_LIMIT}};
-  fovea_status status = fovea_validate_bounds(name, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  fovea_status status = fovea_validate_bounds(name, sizes, sizeof sizes / sizeof sizes[0], error);
   if (status) return status;
   int64_t rows;
   if (__builtin_mul_overflow(state->batch, state->heads, &rows) ||
       __builtin_mul_overflow(rows, state->rows, &rows) || rows > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "%s: batch %jd times heads %jd times rows %jd is more than %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.batch %jd times heads %jd times rows %jd is more than %jd",
                       name, state->batch, state->heads, state->rows, FOVEA_LENGTH_LIMIT);
   }
   if (state->keys_begin < 0 || state->keys_end < state->keys_begin || state->keys_end > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "%s has keys %jd to %jd; they must ascend, from 0 to %jd", name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s has keys %jd to %jd; they must ascend, from 0 to %jd", name,
                       state->keys_begin, state->keys_end, FOVEA_LENGTH_LIMIT);
   }
   return FOVEA_OK;
@@ -43,8 +43,8 @@ fovea_status fovea_validate_state(const char *name, const fovea_state *state, in
 fovea_status fovea_check_state_size(const char *name, int64_t value, const char *problem_name, int64_t wanted,
                                     fovea_error *error) {
   if (value == wanted) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_STATE, "state.%s is %jd; the problem's %s is %jd", name, value, problem_name,
-                    wanted);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "state.%s is %jd; the problem's %s is %jd", name, value,
+                    problem_name, wanted);
 }
 
 fovea_status fovea_check_state_of_problem(const fovea_problem *problem, const fovea_state *state,
@@ -69,7 +69,7 @@ static fovea_status check_alike(const fovea_state *left, const char *name, const
                {"dim", state->dim, left->dim}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     if (sizes[i].value == sizes[i].wanted) continue;
-    return fovea_fail(error, FOVEA_ERROR_STATE, "%s.%s is %jd; it must be left's, %jd", name, sizes[i].name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; it must be left's, %jd", name, sizes[i].name,
                       sizes[i].value, sizes[i].wanted);
   }
   return FOVEA_OK;
@@ -84,12 +84,11 @@ fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *ri
   if (!status) status = check_alike(left, "right", right, error);
   if (!status) status = check_alike(left, "merged", merged, error);
   if (!status && right->keys_begin != left->keys_end) {
-    return fovea_fail(error, FOVEA_ERROR_STATE,
-                      "right has keys from %jd on; they must begin where left's end, at %jd", right->keys_begin,
-                      left->keys_end);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "right.keys_begin is %jd; it must be left.keys_end, %jd",
+                      right->keys_begin, left->keys_end);
   }
   if (!status && (merged->keys_begin != left->keys_begin || merged->keys_end != right->keys_end)) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "merged has keys %jd to %jd; left and right have %jd to %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "merged has keys %jd to %jd; left and right have %jd to %jd",
                       merged->keys_begin, merged->keys_end, left->keys_begin, right->keys_end);
   }
   if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &left_reach, left->numbers, error);
@@ -187,7 +186,7 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   if (!status) status = fovea_check_state_of_problem(problem, state, error);
   if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);
   if (!status && to_state && !tensors->lse && state_reach.begin != state_reach.end)
-    return fovea_fail(error, FOVEA_ERROR_NULL, "lse is NULL");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lse is NULL");
   return status ? status : check_outputs(reaches, tensors, to_state, &state_reach, state, error);
 }
 #endif

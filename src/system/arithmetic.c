@@ -34,16 +34,16 @@ static atomic_int bf16_allowed, int8_allowed;
 
 fovea_status fovea_allow_amx(fovea_error *error) {
   if (!has(amx_needs))
-    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
-                      "this CPU has no AMX with bf16, or the system does not save its tiles");
+    return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED,
+                      "This CPU has no AMX with bf16, or the system does not save its tiles");
   if (!fovea_platform_permit_amx())
-    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
-                      "the system does not permit AMX: a thread's signal stack may be too small");
+    return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED,
+                      "The system does not permit AMX: a thread's signal stack may be too small");
   fovea_float_state caller = fovea_float_begin();
   const int has_int8 = has(amx_int8_needs), holds = amx->bf16_holds() && (!has_int8 || amx->int8_holds());
   fovea_float_end(caller);
   if (!holds)
-    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this CPU's AMX does not give the bits of its manual");
+    return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED, "This CPU's AMX does not give the bits of its manual");
   atomic_store_explicit(&bf16_allowed, FOVEA_BUILDS_BF16, memory_order_release);
   atomic_store_explicit(&int8_allowed, FOVEA_BUILDS_INT8 && has_int8, memory_order_release);
   return FOVEA_OK;
@@ -66,7 +66,7 @@ const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels
 }
 #else
 fovea_status fovea_allow_amx(fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this build has no AMX, which needs x86-64, Linux and a mode");
+  return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED, "This build has no AMX, which needs x86-64, Linux and a mode");
 }
 
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {

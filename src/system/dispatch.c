@@ -123,11 +123,10 @@ fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const
                                    fovea_error *error) {
   int i = name ? find(name) : 0;
   if (i < 0) {
-    return fovea_fail(error, FOVEA_ERROR_ISA_UNKNOWN, "isa is \"%s\"; fovea_isa_at() lists the names", name);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "isa is \"%s\"; fovea_isa_at() lists the names", name);
   }
   if (name && !runs_here(i)) {
-    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "isa is \"%s\", which this CPU or build does not have",
-                      name);
+    return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED, "isa is \"%s\", which this CPU or build does not have", name);
   }
   *kernels = !name ? fovea_dispatch_default(pair_type) : candidates[i].set ? candidates[i].kernels : table_of(i);
   return FOVEA_OK;
@@ -189,7 +188,7 @@ static const char *environment(void) {
 static fovea_status write_report(int i, fovea_isa_report *report, fovea_error *error) {
   const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32), *kernels = candidates[i].kernels;
   if (report->struct_size != sizeof *report) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "report.struct_size is %ju; this library knows %ju",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "report.struct_size is %ju; this library knows %ju",
                       (uint64_t)report->struct_size, (uint64_t)sizeof *report);
   }
   *report = (fovea_isa_report){
@@ -206,15 +205,15 @@ static fovea_status write_report(int i, fovea_isa_report *report, fovea_error *e
 }
 
 fovea_status fovea_isa_at(int index, fovea_isa_report *report) {
-  if (!report) return FOVEA_ERROR_NULL;
-  return index >= 0 && index < CANDIDATES ? write_report(index, report, NULL) : FOVEA_ERROR_ISA_UNKNOWN;
+  if (!report) return FOVEA_ERROR_ARGUMENT;
+  return index >= 0 && index < CANDIDATES ? write_report(index, report, NULL) : FOVEA_ERROR_ARGUMENT;
 }
 
 fovea_status fovea_isa_find(const char *isa, fovea_type type, fovea_isa_report *report, fovea_error *error) {
   const fovea_bounded known = fovea_bounded_type("type", type);
   const fovea_kernels *kernels;
-  if (!report) return fovea_fail(error, FOVEA_ERROR_NULL, "report is NULL");
-  fovea_status status = fovea_validate_bounds(NULL, &known, 1, FOVEA_ERROR_TYPE, error);
+  if (!report) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "report is NULL");
+  fovea_status status = fovea_validate_bounds(NULL, &known, 1, error);
   if (!status) status = fovea_dispatch_wanted(isa, type, &kernels, error);
   return status ? status : write_report(find(kernels->name), report, error);
 }

@@ -17,8 +17,8 @@ fovea_status fovea_tasks_run(void (*run)(const void *data, int64_t task, int wor
   const fovea_bounded counts[] = {{"tasks", tasks, 0, INT64_MAX}, {"workers", workers, 1, INT_MAX}};
   const fovea_job job = {data, 0, 1, {{tasks, run}}};
   fovea_execution complete;
-  if (!run) return fovea_fail(error, FOVEA_ERROR_NULL, "run is NULL");
-  fovea_status status = fovea_validate_bounds(NULL, counts, 2, FOVEA_ERROR_TASK, error);
+  if (!run) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "run is NULL");
+  fovea_status status = fovea_validate_bounds(NULL, counts, 2, error);
   if (!status) status = fovea_read_execution(execution, &complete, error);
   if (status) return status;
   const int most = fovea_schedule_workers(tasks, 1e300, &complete); /* in a child of fork() 1 */

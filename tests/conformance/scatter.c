@@ -44,7 +44,7 @@ fovea_status run_scatter(struct call *call, void *to, fovea_error *error) {
   const fovea_new_rows *rows = &call->new_rows;
   fovea_segment segments[16][FOVEA_RING_SEGMENTS];
   fovea_sequence *sequences = (fovea_sequence *)rows->sequences;
-  if (rows->batch > 16) return FOVEA_ERROR_SIZE;
+  if (rows->batch > 16) return FOVEA_ERROR_ARGUMENT;
   call->pages.k = to;
   memcpy(to, call->past, (size_t)(call->pages.count * call->pages.k_strides.batch) * type_size(call->pages.k_type));
   for (int64_t entry = 0; entry < rows->batch; entry++) {

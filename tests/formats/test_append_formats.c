@@ -8,6 +8,7 @@
 
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
@@ -567,7 +568,7 @@ static void assert_append_says(struct store *store, struct new_rows *n, fovea_st
   struct side_bytes before[2] = {side_save(&store->sides[0]), side_save(&store->sides[1])};
   n->rows.sequences = &sequence;
   assert_int_equal(fovea_append(&n->rows, NULL, NULL, &error), status);
-  if (!strstr(error.text, words)) fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+  assert_error_says(&error, words);
   for (int side = 0; side < 2; side++) {
     assert_true(side_is(&store->sides[side], &before[side]));
     side_forget(&before[side]);
@@ -584,27 +585,30 @@ static void test_refusals(void **state) {
   store_make(&store, &q8, &by_keys, 64, 64, 80, 0, &generator);
   rows_make(&rows, 64, 64, store.segment.first + 32, 32, 0, &generator);
   rows.rows.rows = 31;
-  assert_append_says(&store, &rows, FOVEA_ERROR_SEGMENTS, "keep the newest rows in a segment of another format");
+  assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT,
+                     "sequences[0].segments[0].v is written in groups of 32 keys from position 16 on");
   rows.rows.rows = 32, rows.rows.first_position++;
-  assert_append_says(&store, &rows, FOVEA_ERROR_SEGMENTS, "v is written in groups of 32 keys");
+  assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT, "v is written in groups of 32 keys");
   rows.rows.first_position--, rows.rows.k_hadamard = 48;
-  assert_append_says(&store, &rows, FOVEA_ERROR_SIZE, "k_hadamard is 48");
+  assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT, "k_hadamard is 48");
   rows.rows.k_hadamard = 128;
-  assert_append_says(&store, &rows, FOVEA_ERROR_SIZE, "divides the dim, which is 64");
+  assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT, "k_hadamard: divides the dim, which is 64");
   rows.rows.k_hadamard = 0;
   store.sides[0].format.quantiser = (fovea_quantiser)6;
-  assert_append_says(&store, &rows, FOVEA_ERROR_TYPE, "format.quantiser is 6");
+  assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT,
+                     "sequences[0].segments[0].k_format.quantiser: format.quantiser is 6");
   store.sides[0].format.quantiser = FOVEA_QUANTISE_KIVI;
-  assert_append_says(&store, &rows, FOVEA_ERROR_UNUSED, "format.quantiser is 4");
+  assert_append_says(&store, &rows, FOVEA_ERROR_UNUSED,
+                     "sequences[0].segments[0].k_format.quantiser: format.quantiser is 4");
   store.sides[0].format = narrow_format(FOVEA_FORMAT_IQ4_NL);
   store.sides[0].format.table = unsorted;
-  assert_append_says(&store, &rows, FOVEA_ERROR_TYPE, "k_format.table does not ascend");
+  assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT, "k_format.table does not ascend");
   store.sides[0].format = q8;
   append(&store, &rows, NULL, NULL); /* 16 keys are left for a last group */
   rows.rows.first_position += 32, rows.rows.rows = 16;
   append(&store, &rows, NULL, NULL);
   rows.rows.k = rows.rows.v = store.sides[1].scales.data;
-  assert_append_says(&store, &rows, FOVEA_ERROR_OVERLAP, "share memory");
+  assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[0].v: share memory");
   rows_destroy(&rows);
   store_destroy(&store);
 }

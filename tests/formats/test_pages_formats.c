@@ -313,7 +313,7 @@ static void test_earlier_pages(void **state) {
   assert_int_equal(fovea_cache_contiguous(first, 2, &segments[1], NULL), FOVEA_OK);
   assert_memory_equal(&segments[0], &segments[1], sizeof segments[0]);
   const fovea_format format = narrow_format(FOVEA_FORMAT_I8_ROWS);
-  assert_int_equal(fovea_pages_set_formats(first, &format, NULL, NULL), FOVEA_ERROR_STRUCT_SIZE);
+  assert_int_equal(fovea_pages_set_formats(first, &format, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   guarded_destroy(&earlier);
 }
 

@@ -17,10 +17,13 @@
     }                                                                                                              \
   } while (0)
 
-/* Expects a status and a text. */
+/* Expects a status, and a text that begins with the field. */
 static inline void expect_failure(fovea_status status, const fovea_error *error) {
   EXPECT(status != FOVEA_OK && error->status == status);
   EXPECT(memchr(error->text, 0, sizeof error->text) != NULL && error->text[0] != 0);
+  EXPECT(memchr(error->field, 0, sizeof error->field) != NULL);
+  EXPECT(strncmp(error->text, error->field, strlen(error->field)) == 0);
+  EXPECT(error->field[0] != 0 || status == FOVEA_ERROR_MEMORY || status == FOVEA_ERROR_UNSUPPORTED);
   EXPECT(fovea_status_text(status) != NULL);
 }
 

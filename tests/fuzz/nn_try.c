@@ -75,8 +75,8 @@ static void expect_same(const struct nn_kind *kind, struct nn_scene *scene, cons
   }
   if (!kind->names_isa) return;
   image_restore(scene, before);
-  EXPECT(run(kind, scene, "abacus", NULL, &error) == FOVEA_ERROR_ISA_UNKNOWN);
-  expect_failure(FOVEA_ERROR_ISA_UNKNOWN, &error);
+  EXPECT(run(kind, scene, "abacus", NULL, &error) == FOVEA_ERROR_ARGUMENT);
+  expect_failure(FOVEA_ERROR_ARGUMENT, &error);
   EXPECT(image_holds(scene, before));
 }
 
@@ -106,7 +106,7 @@ static void try_scratch(const struct nn_kind *kind, struct nn_scene *scene, cons
   if (status == FOVEA_OK) {
     EXPECT(image_holds(scene, before)); /* it had nothing to write */
   } else {
-    EXPECT(status == FOVEA_ERROR_SCRATCH);
+    EXPECT(status == FOVEA_ERROR_SPACE);
     expect_failure(status, &error);
     EXPECT(image_holds(scene, before));
   }

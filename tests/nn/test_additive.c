@@ -451,9 +451,9 @@ static void test_scratch(void **state) {
     execution.scratch = scratch.data;
     assert_problem(&p, &execution);
     execution.scratch_size--;
-    assert_int_equal(fovea_nn_additive_run(&p.additive, &p.tensors, &execution, NULL), FOVEA_ERROR_SCRATCH);
+    assert_int_equal(fovea_nn_additive_run(&p.additive, &p.tensors, &execution, NULL), FOVEA_ERROR_SPACE);
     execution.scratch_size = 64;
-    assert_int_equal(fovea_nn_additive_run(&p.additive, &p.tensors, &execution, NULL), FOVEA_ERROR_SCRATCH);
+    assert_int_equal(fovea_nn_additive_run(&p.additive, &p.tensors, &execution, NULL), FOVEA_ERROR_SPACE);
     guarded_destroy(&scratch);
     problem_destroy(&p);
   }

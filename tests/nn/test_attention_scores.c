@@ -1,6 +1,7 @@
 /* Scores of a layer of attention as an output: those of the core call, and their average over heads. */
 #include "nn/contract_nn.h"
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/execution.h"
 #include "support/generator.h"
 #include "support/trial.h"
@@ -213,22 +214,23 @@ static void test_bias_key(void **state) {
     tensors.scores = scores;                                                                                       \
     change;                                                                                                        \
     assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, NULL, &error), status);              \
-    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+    assert_error_says(&error, word);                                                                               \
   } while (0)
 
 static void test_refused(void **state) {
   (void)state;
   static float scores[NUMBERS], y[BATCH * ROWS * OUT];
   struct model m;
-  REFUSED(tensors.scores = NULL, FOVEA_ERROR_NULL, "scores");
+  REFUSED(tensors.scores = NULL, FOVEA_ERROR_ARGUMENT, "scores");
   REFUSED(problem.score_output = FOVEA_SCORES_NONE, FOVEA_ERROR_UNUSED, "scores");
   REFUSED(m.attention.average_scores = 1;
-          problem.score_heads.begin = 1, FOVEA_ERROR_UNUSED, "score_heads of the problem");
+          problem.score_heads.begin = 1, FOVEA_ERROR_UNUSED, "problem.score_heads is set and would not be used");
   REFUSED(problem.score_output = FOVEA_SCORES_NONE; tensors.scores = NULL;
           m.attention.average_scores = 1, FOVEA_ERROR_UNUSED, "average_scores");
-  REFUSED(m.attention.average_scores = 2, FOVEA_ERROR_RULE, "average_scores");
-  REFUSED(m.attention.average_scores = 1; problem.score_strides.row = KEYS - 1, FOVEA_ERROR_STRIDE, "scores");
-  REFUSED(problem.score_strides.row = KEYS - 1, FOVEA_ERROR_STRIDE, "scores");
+  REFUSED(m.attention.average_scores = 2, FOVEA_ERROR_ARGUMENT, "average_scores");
+  REFUSED(m.attention.average_scores = 1;
+          problem.score_strides.row = KEYS - 1, FOVEA_ERROR_ARGUMENT, "score_strides.row");
+  REFUSED(problem.score_strides.row = KEYS - 1, FOVEA_ERROR_ARGUMENT, "score_strides.row");
 }
 
 /* Scores lie apart from all else. */
@@ -238,7 +240,7 @@ static void test_apart(void **state) {
   static unsigned char mask[sizeof scores];
   struct model m;
   for (int averaged = 0; averaged < 2; averaged++) {
-#define OVERLAPPING(change, word) REFUSED(m.attention.average_scores = averaged; change, FOVEA_ERROR_OVERLAP, word)
+#define OVERLAPPING(change, word) REFUSED(m.attention.average_scores = averaged; change, FOVEA_ERROR_ARGUMENT, word)
     OVERLAPPING(tensors.y = scores, "scores shares memory with y");
     OVERLAPPING(tensors.y = scores + 100, "scores shares memory with y");
     OVERLAPPING(tensors.residual = tensors.y = scores, "scores shares memory with residual");
@@ -249,7 +251,7 @@ static void test_apart(void **state) {
     OVERLAPPING(m.value.weights = scores, "scores shares memory with weights");
     OVERLAPPING(m.output.bias = scores, "scores shares memory with bias");
     OVERLAPPING(problem.mask_type = FOVEA_MASK_BOOL; tensors.mask = mask;
-                tensors.scores = (float *)(void *)mask, "mask");
+                tensors.scores = (float *)(void *)mask, "scores: mask");
 #undef OVERLAPPING
   }
 }
@@ -274,7 +276,7 @@ static void test_apart_from_scratch(void **state) {
     m.attention.average_scores = kind % 2;
     tensors.scores = (float *)(void *)(scratch + (kind < 2 ? 0 : 40000));
     assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, &execution, NULL),
-                     FOVEA_ERROR_OVERLAP);
+                     FOVEA_ERROR_ARGUMENT);
   }
   tensors.scores = scores;
   run(&m, &problem, &tensors, &execution);

@@ -294,7 +294,7 @@ static void test_scratch(void **state) {
   for (int i = 0; i < 2; i++) {
     execution.scratch_size = i == 0 ? execution.scratch_size - 1 : 64;
     assert_int_equal(fovea_nn_encoder_decoder_run(&c.model, &c.source, &c.target, &execution, NULL),
-                     FOVEA_ERROR_SCRATCH);
+                     FOVEA_ERROR_SPACE);
   }
   guarded_destroy(&scratch);
 }
@@ -324,7 +324,7 @@ static void test_scratch_of_memory(void **state) {
   assert_same_caches(&cache, &expected);
   assert_true(guarded_slack_intact(&scratch));
   execution.scratch_size--;
-  assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], &execution, NULL), FOVEA_ERROR_SCRATCH);
+  assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], &execution, NULL), FOVEA_ERROR_SPACE);
   guarded_destroy(&scratch);
 }
 

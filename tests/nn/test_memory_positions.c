@@ -2,6 +2,7 @@
  * refused. Nothing is written over lists of positions and tables. */
 #include "nn/coding.h"
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/generator.h"
 
 #include <string.h>
@@ -151,7 +152,7 @@ static void test_decoder(void **state) {
   c.target.y = y;
   c.problems[2].segmented = 1;
   assert_int_equal(fovea_nn_encoder_decoder_run(&c.model, NULL, &c.target, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "memory"));
+  assert_error_says(&error, "memory");
   c.tensors[2].memory = NULL;
   c.tensors[2].memory_positions = NULL;
   if (fovea_nn_encoder_decoder_run(&c.model, NULL, &c.target, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
@@ -161,11 +162,11 @@ static void test_decoder(void **state) {
   make_call(&c, y);
   c.tensors[2].memory_positions = listed;
   assert_int_equal(fovea_nn_encoder_decoder_run(&c.model, &c.source, &c.target, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "memory_positions is set and would not be used: no layer"));
+  assert_error_says(&error, "memory_positions is set and would not be used: no layer");
   c.tensors[2].memory = c.memory;
   c.tensors[2].sequences = across.sequences;
   assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "memory_positions is set and would not be used: no layer"));
+  assert_error_says(&error, "memory_positions is set and would not be used: no layer");
 }
 
 /* Aligned scratch in some memory. */
@@ -184,7 +185,7 @@ static void use_scratch(fovea_execution *execution, int64_t *memory_of_scratch, 
     fovea_execution_init(&execution);                                                                              \
     change;                                                                                                        \
     assert_int_equal(run_layer(&layer, &execution, &error), status);                                               \
-    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+    assert_error_says(&error, word);                                                                               \
   } while (0)
 
 static void test_refused(void **state) {
@@ -199,23 +200,23 @@ static void test_refused(void **state) {
                                        "memory_positions is set and would not be used: memory is NULL");
   REFUSED(layer.attention.rotary = NULL, FOVEA_ERROR_UNUSED,
           "memory_positions is set and would not be used: there is no rotary");
-  REFUSED(layer.tensors.memory_positions = far, FOVEA_ERROR_POSITION, "memory_positions[14] is -1099511627777");
+  REFUSED(layer.tensors.memory_positions = far, FOVEA_ERROR_ARGUMENT, "memory_positions[14] is -1099511627777");
   REFUSED(layer.tensors.memory_positions = (const int64_t *)(const void *)((const char *)listed + 2),
-          FOVEA_ERROR_ALIGNMENT, "memory_positions is not at a multiple of");
+          FOVEA_ERROR_ARGUMENT, "memory_positions is not at a multiple of");
   /* What is written lies elsewhere. */
   REFUSED(layer.tensors.memory_positions = numbers; layer.tensors.y = (float *)(void *)&numbers[AXES * KEYS - 1],
-                                                    FOVEA_ERROR_OVERLAP, "y shares memory with memory_positions");
+                                                    FOVEA_ERROR_ARGUMENT, "y shares memory with memory_positions");
   REFUSED(layer.tensors.rotary_positions = numbers; layer.tensors.y = (float *)(void *)&numbers[AXES * ROWS - 1],
-                                                    FOVEA_ERROR_OVERLAP, "y shares memory with rotary_positions");
+                                                    FOVEA_ERROR_ARGUMENT, "y shares memory with rotary_positions");
   REFUSED(layer.tensors.first_positions = numbers; layer.tensors.y = (float *)(void *)&numbers[BATCH - 1],
-                                                   FOVEA_ERROR_OVERLAP, "y shares memory with first_positions");
+                                                   FOVEA_ERROR_ARGUMENT, "y shares memory with first_positions");
   REFUSED(layer.rotary.pair_axes = bytes;
-          layer.tensors.y = (float *)(void *)bytes, FOVEA_ERROR_OVERLAP, "y shares memory with pair_axes");
+          layer.tensors.y = (float *)(void *)bytes, FOVEA_ERROR_ARGUMENT, "y shares memory with pair_axes");
   REFUSED(layer.tensors.memory_positions = numbers + 8; use_scratch(&execution, numbers, sizeof numbers),
-                                                        FOVEA_ERROR_OVERLAP,
+                                                        FOVEA_ERROR_ARGUMENT,
                                                         "scratch shares memory with memory_positions");
   REFUSED(layer.rotary.pair_axes = (const unsigned char *)numbers + 1;
-          use_scratch(&execution, numbers, sizeof numbers), FOVEA_ERROR_OVERLAP,
+          use_scratch(&execution, numbers, sizeof numbers), FOVEA_ERROR_ARGUMENT,
           "scratch shares memory with pair_axes");
   assert_memory_equal(y, zeros, sizeof y);
 }

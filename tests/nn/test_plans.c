@@ -104,7 +104,7 @@ static void check_stack(const fovea_nn_attending *self, int expected_plans) {
   assert_int_equal(count_plans(), expected_plans);
   assert_memory_equal(y, expected, sizeof y);
   execution.scratch_size--;
-  assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, &execution, &error), FOVEA_ERROR_SCRATCH);
+  assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, &execution, &error), FOVEA_ERROR_SPACE);
   guarded_destroy(&scratch);
 }
 

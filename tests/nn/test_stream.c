@@ -87,7 +87,7 @@ static void test_rows_of_chunks(void **state) {
   assert_int_equal(fovea_nn_stream_push(s.stream, 7, x, NULL, &written, NULL, NULL), FOVEA_OK);
   assert_int_equal(written, 0);
   assert_int_equal(fovea_nn_stream_rows(s.stream, 1), 8);
-  assert_int_equal(fovea_nn_stream_push(s.stream, 1, x, x, &written, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 1, x, x, &written, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_nn_stream_pending(s.stream), 7);
   assert_int_equal(fovea_nn_stream_push(s.stream, 1, x + 7 * DIM, y, &written, NULL, &error), FOVEA_OK);
   assert_int_equal(written, 8);

@@ -136,13 +136,13 @@ static void test_refused(void **state) {
   assert_int_equal(fovea_nn_t5_bucket(1, 0, 1025, 1000000), -1);
   assert_int_equal(fovea_nn_t5_bucket(1, 0, 32, 16), -1);
   assert_int_equal(fovea_nn_t5_bucket(1, 0, 32, INT64_C(1) << 31), -1);
-  assert_int_equal(fovea_nn_t5_buckets(0, 2, 1, 3, 128, to, &error), FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_nn_t5_buckets(0, 2, 1, 3, 128, to, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "buckets is 3; it must be from 4 to 1024");
-  assert_int_equal(fovea_nn_t5_buckets(0, 2, 1, 32, 8, to, &error), FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_nn_t5_buckets(0, 2, 1, 32, 8, to, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "max_distance is 8; it must be from 9 to 2147483647");
-  assert_int_equal(fovea_nn_t5_buckets(0, -1, 1, 32, 128, to, &error), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_nn_t5_buckets(INT64_MAX, 2, 1, 32, 128, to, &error), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_nn_t5_buckets(0, 2, 1, 32, 128, NULL, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_t5_buckets(0, -1, 1, 32, 128, to, &error), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_t5_buckets(INT64_MAX, 2, 1, 32, 128, to, &error), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_t5_buckets(0, 2, 1, 32, 128, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_nn_t5_buckets(0, 0, 1, 32, 128, NULL, &error), FOVEA_OK);
   assert_true(to[0] == 7 && to[1] == 7 && to[2] == 7);
 }

@@ -1,6 +1,7 @@
 #include "outputs.h"
 
 #include "check.h"
+#include "error_says.h"
 #include "executors.h"
 #include "problems.h"
 
@@ -90,5 +91,5 @@ void assert_attend_refused(const fovea_problem *problem, const fovea_tensors *te
                            const char *text) {
   fovea_error error;
   assert_int_equal(fovea_attend(problem, tensors, NULL, &error), status);
-  if (strstr(error.text, text) == NULL) fail_msg("\"%s\" does not say \"%s\"", error.text, text);
+  assert_error_says(&error, text);
 }

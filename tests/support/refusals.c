@@ -1,5 +1,7 @@
 #include "refusals.h"
 
+#include "error_says.h"
+
 #include <string.h>
 
 struct trial trial;
@@ -12,9 +14,8 @@ struct call good_call(void) {
 
 void assert_says(const fovea_error *error, fovea_status status, const char *const *words) {
   assert_int_equal(error->status, status);
-  assert_non_null(memchr(error->text, '\0', sizeof error->text));
-  assert_null(strchr(error->text, '\n'));
-  for (; *words != NULL; words++)
+  assert_error_says(error, *words);
+  for (words++; *words != NULL; words++)
     if (strstr(error->text, *words) == NULL) fail_msg("\"%s\" does not say \"%s\"", error->text, *words);
 }
 

@@ -16,13 +16,14 @@ extern struct trial trial;
 
 struct call good_call(void);
 
+/* The first word is the field that is wrong; what follows it there, and the other words, are in the text. */
 void assert_says(const fovea_error *error, fovea_status status, const char *const *words);
 /* Refused as one call and by a plan, with and without room for a text. The outputs stay untouched. */
 void assert_refused(const struct call *call, fovea_status expected, const char *const *words);
 /* Leaves the outputs untouched for the next call. */
 void assert_accepted(const struct call *call);
 
-/* REFUSED(change of `call`, status, words that the text has to have...). */
+/* REFUSED(change of `call`, status, the field, words that the text has to have...). */
 #define REFUSED(change, status, ...)                                                                               \
   do {                                                                                                             \
     struct call call = good_call();                                                                                \

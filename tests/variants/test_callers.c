@@ -56,14 +56,14 @@ static void test_half_allocators(void **state) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.allocator = bigbird.allocator = half;
-  assert_int_equal(fovea_nn_graph_run(&graph, &edges, &execution, &errors[0]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_select(&selection, &execution, &errors[1]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_linear_attention_run(&linear, &tokens, &execution, &errors[2]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_performer_run(&performer, &rows, &execution, &errors[3]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_random_features_draw(&random, y, &execution, &errors[4]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_longformer_create(&options, &execution, &longformer, &errors[5]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_bigbird_pattern(&bigbird, &pattern, &errors[6]), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_lsh_run(&lsh, &sorted, &execution, &errors[7]), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_graph_run(&graph, &edges, &execution, &errors[0]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_select(&selection, &execution, &errors[1]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_linear_attention_run(&linear, &tokens, &execution, &errors[2]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_performer_run(&performer, &rows, &execution, &errors[3]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_random_features_draw(&random, y, &execution, &errors[4]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_longformer_create(&options, &execution, &longformer, &errors[5]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_bigbird_pattern(&bigbird, &pattern, &errors[6]), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_lsh_run(&lsh, &sorted, &execution, &errors[7]), FOVEA_ERROR_ARGUMENT);
   for (int i = 0; i < 8; i++) {
     assert_string_equal(errors[i].text, "allocator.release is NULL; set both functions or neither");
   }

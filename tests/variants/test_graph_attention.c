@@ -345,7 +345,7 @@ static void test_tasks(void **state) {
     assert_problem(&p, &execution);
     assert_true(guarded_slack_intact(&scratch));
     execution.scratch_size = size - 1;
-    assert_int_equal(fovea_nn_graph_run(&p.graph, &p.tensors, &execution, NULL), FOVEA_ERROR_SCRATCH);
+    assert_int_equal(fovea_nn_graph_run(&p.graph, &p.tensors, &execution, NULL), FOVEA_ERROR_SPACE);
     guarded_destroy(&scratch);
     problem_destroy(&p);
   }

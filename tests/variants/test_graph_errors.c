@@ -1,6 +1,7 @@
 /* What graph attention refuses, and with which text: nothing is written. Structs of other sizes; every
  * floating-point environment; what an allocator gives. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/everywhere.h"
 #include "support/execution.h"
 
@@ -40,14 +41,14 @@ static void use_kind(fovea_nn_graph *graph, fovea_nn_graph_tensors *tensors, fov
     fovea_nn_linear edge;                                                                                          \
     fovea_nn_graph g;                                                                                              \
     fovea_nn_graph_tensors t;                                                                                      \
-    fovea_error error = {.text = ""};                                                                              \
+    fovea_error error = {.text = "linear.struct_size is 1, less than 72"};                                         \
     fovea_nn_linear_init(&edge, IN, WIDTH, layer_weights);                                                         \
     use_kind(&g, &t, kind);                                                                                        \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
     assert_int_equal(fovea_nn_graph_run(&g, &t, &e, &error), status);                                              \
-    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+    assert_error_says(&error, word);                                                                               \
     if ((status) != FOVEA_ERROR_MEMORY)                                                                            \
       assert_int_equal(fovea_nn_graph_scratch_size(&g, &t, &e, measured_size(), NULL), status);                    \
     for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
@@ -58,27 +59,27 @@ static void use_kind(fovea_nn_graph *graph, fovea_nn_graph_tensors *tensors, fov
 
 static void test_sizes(void **state) {
   (void)state;
-  assert_int_equal(fovea_nn_graph_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_NULL);
-  TRANSFORMER(g.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "graph");
-  TRANSFORMER(t.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "tensors");
-  TRANSFORMER(g.kind = (fovea_nn_graph_kind)3, FOVEA_ERROR_TYPE, "kind is 3");
-  TRANSFORMER(g.heads = 0, FOVEA_ERROR_SIZE, "heads is 0");
-  TRANSFORMER(g.heads = (1 << 20) + 1, FOVEA_ERROR_SIZE, "heads is");
-  TRANSFORMER(g.dim = 0, FOVEA_ERROR_SIZE, "dim is 0");
-  TRANSFORMER((g.dim = INT64_C(1) << 40), FOVEA_ERROR_SIZE, "more than 2^40");
-  TRANSFORMER(g.average_heads = 2, FOVEA_ERROR_TYPE, "average_heads is 2");
-  TRANSFORMER(t.nodes = -1, FOVEA_ERROR_SIZE, "nodes is -1");
-  TRANSFORMER(t.sources = -1, FOVEA_ERROR_SIZE, "sources is -1");
-  TRANSFORMER(t.key_type = (fovea_type)9, FOVEA_ERROR_TYPE, "key_type is 9");
-  TRANSFORMER(t.feature_type = (fovea_type)9, FOVEA_ERROR_TYPE, "feature_type is 9");
-  TRANSFORMER(g.scale = INFINITY, FOVEA_ERROR_SCALE, "scale is");
-  TRANSFORMER(g.scale = NAN, FOVEA_ERROR_SCALE, "scale is");
-  TRANSFORMER(g.scale = 3e38, FOVEA_ERROR_SCALE, "scale is");
-  GAT(g.leaky_slope = 1, FOVEA_ERROR_ACTIVATION, "leaky_slope is 1");
-  GATV2(g.leaky_slope = NAN, FOVEA_ERROR_ACTIVATION, "leaky_slope is");
-  TRANSFORMER(e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  assert_int_equal(fovea_nn_graph_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  TRANSFORMER(g.struct_size--, FOVEA_ERROR_ARGUMENT, "graph.struct_size");
+  TRANSFORMER(t.struct_size--, FOVEA_ERROR_ARGUMENT, "tensors.struct_size");
+  TRANSFORMER(g.kind = (fovea_nn_graph_kind)3, FOVEA_ERROR_ARGUMENT, "graph.kind is 3");
+  TRANSFORMER(g.heads = 0, FOVEA_ERROR_ARGUMENT, "graph.heads is 0");
+  TRANSFORMER(g.heads = (1 << 20) + 1, FOVEA_ERROR_ARGUMENT, "graph.heads");
+  TRANSFORMER(g.dim = 0, FOVEA_ERROR_ARGUMENT, "graph.dim is 0");
+  TRANSFORMER((g.dim = INT64_C(1) << 40), FOVEA_ERROR_ARGUMENT, "heads: more than 2^40");
+  TRANSFORMER(g.average_heads = 2, FOVEA_ERROR_ARGUMENT, "graph.average_heads is 2");
+  TRANSFORMER(t.nodes = -1, FOVEA_ERROR_ARGUMENT, "tensors.nodes is -1");
+  TRANSFORMER(t.sources = -1, FOVEA_ERROR_ARGUMENT, "tensors.sources is -1");
+  TRANSFORMER(t.key_type = (fovea_type)9, FOVEA_ERROR_ARGUMENT, "tensors.key_type is 9");
+  TRANSFORMER(t.feature_type = (fovea_type)9, FOVEA_ERROR_ARGUMENT, "tensors.feature_type is 9");
+  TRANSFORMER(g.scale = INFINITY, FOVEA_ERROR_ARGUMENT, "scale is");
+  TRANSFORMER(g.scale = NAN, FOVEA_ERROR_ARGUMENT, "scale is");
+  TRANSFORMER(g.scale = 3e38, FOVEA_ERROR_ARGUMENT, "scale is");
+  GAT(g.leaky_slope = 1, FOVEA_ERROR_ARGUMENT, "leaky_slope is 1");
+  GATV2(g.leaky_slope = NAN, FOVEA_ERROR_ARGUMENT, "leaky_slope is");
+  TRANSFORMER(e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
   TRANSFORMER((e.allocator.allocate = no_memory, e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
-              "no memory");
+              "No memory");
 }
 
 static void test_unused(void **state) {
@@ -90,59 +91,60 @@ static void test_unused(void **state) {
   TRANSFORMER(t.feature_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "feature_type");
   TRANSFORMER(t.feature_strides.row = 99, FOVEA_ERROR_UNUSED, "feature_strides");
   TRANSFORMER(t.weight_stride = 3, FOVEA_ERROR_UNUSED, "weight_stride");
-  TRANSFORMER(t.key_strides.batch = 3, FOVEA_ERROR_UNUSED, "batch stride of keys");
+  TRANSFORMER(t.key_strides.batch = 3, FOVEA_ERROR_UNUSED, "key_strides.batch");
   GAT(t.values = numbers, FOVEA_ERROR_UNUSED, "values is set");
   GAT(t.value_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "value_type");
   GAT(g.scale = 1, FOVEA_ERROR_UNUSED, "scale is set");
   GAT(g.a = numbers, FOVEA_ERROR_UNUSED, "a is set");
-  GAT(g.a_edge = numbers, FOVEA_ERROR_UNUSED, "there are no features");
+  GAT(g.a_edge = numbers, FOVEA_ERROR_UNUSED, "a_edge: there are no features");
   GATV2(g.a_from = numbers, FOVEA_ERROR_UNUSED, "a_from is set");
 }
 
 static void test_pointers(void **state) {
   (void)state;
-  TRANSFORMER(t.values = NULL, FOVEA_ERROR_NULL, "values is NULL");
-  TRANSFORMER(t.keys = NULL, FOVEA_ERROR_NULL, "keys is NULL");
-  TRANSFORMER(t.y = NULL, FOVEA_ERROR_NULL, "y is NULL");
-  TRANSFORMER(t.edge_starts = NULL, FOVEA_ERROR_NULL, "edge_starts is NULL");
-  TRANSFORMER(t.edge_sources = NULL, FOVEA_ERROR_NULL, "edge_sources is NULL");
-  GAT(g.a_to = NULL, FOVEA_ERROR_NULL, "a_to is NULL");
-  GAT(g.a_from = NULL, FOVEA_ERROR_NULL, "a_from is NULL");
-  GAT(t.features = more, FOVEA_ERROR_NULL, "a_edge is NULL");
-  GATV2(g.a = NULL, FOVEA_ERROR_NULL, "a is NULL");
-  TRANSFORMER(t.queries = (const char *)numbers + 1, FOVEA_ERROR_ALIGNMENT, "queries");
-  TRANSFORMER(t.edge_starts = (const int64_t *)(const void *)((const char *)starts + 4), FOVEA_ERROR_ALIGNMENT,
+  TRANSFORMER(t.values = NULL, FOVEA_ERROR_ARGUMENT, "values is NULL");
+  TRANSFORMER(t.keys = NULL, FOVEA_ERROR_ARGUMENT, "keys is NULL");
+  TRANSFORMER(t.y = NULL, FOVEA_ERROR_ARGUMENT, "y is NULL");
+  TRANSFORMER(t.edge_starts = NULL, FOVEA_ERROR_ARGUMENT, "edge_starts is NULL");
+  TRANSFORMER(t.edge_sources = NULL, FOVEA_ERROR_ARGUMENT, "edge_sources is NULL");
+  GAT(g.a_to = NULL, FOVEA_ERROR_ARGUMENT, "a_to is NULL");
+  GAT(g.a_from = NULL, FOVEA_ERROR_ARGUMENT, "a_from is NULL");
+  GAT(t.features = more, FOVEA_ERROR_ARGUMENT, "a_edge is NULL");
+  GATV2(g.a = NULL, FOVEA_ERROR_ARGUMENT, "a is NULL");
+  TRANSFORMER(t.queries = (const char *)numbers + 1, FOVEA_ERROR_ARGUMENT, "queries");
+  TRANSFORMER(t.edge_starts = (const int64_t *)(const void *)((const char *)starts + 4), FOVEA_ERROR_ARGUMENT,
               "edge_starts");
-  TRANSFORMER(t.y = numbers + 9, FOVEA_ERROR_OVERLAP, "y shares memory with queries");
-  TRANSFORMER((t.features = more, t.y = more + EDGES * WIDTH - 1), FOVEA_ERROR_OVERLAP, "with features");
-  TRANSFORMER(t.lse = outputs + 5, FOVEA_ERROR_OVERLAP, "lse shares memory with y");
-  TRANSFORMER(t.weights = outputs + 3, FOVEA_ERROR_OVERLAP, "weights shares memory with y");
-  TRANSFORMER(g.bias = outputs + 1, FOVEA_ERROR_OVERLAP, "with bias");
-  TRANSFORMER(t.y_strides.row = 7, FOVEA_ERROR_STRIDE, "y_strides.row is 7");
-  TRANSFORMER(t.key_strides.row = INT64_C(1) << 60, FOVEA_ERROR_STRIDE, "keys_strides");
+  TRANSFORMER(t.y = numbers + 9, FOVEA_ERROR_ARGUMENT, "y shares memory with queries");
+  TRANSFORMER((t.features = more, t.y = more + EDGES * WIDTH - 1), FOVEA_ERROR_ARGUMENT, "y: with features");
+  TRANSFORMER(t.lse = outputs + 5, FOVEA_ERROR_ARGUMENT, "lse shares memory with y");
+  TRANSFORMER(t.weights = outputs + 3, FOVEA_ERROR_ARGUMENT, "weights shares memory with y");
+  TRANSFORMER(g.bias = outputs + 1, FOVEA_ERROR_ARGUMENT, "y: with bias");
+  TRANSFORMER(t.y_strides.row = 7, FOVEA_ERROR_ARGUMENT, "y_strides.row is 7");
+  TRANSFORMER(t.key_strides.row = INT64_C(1) << 60, FOVEA_ERROR_ARGUMENT, "key_strides");
   static const int64_t later[] = {1, 2, 2, 2};
   TRANSFORMER((t.edge_starts = later, t.features = more, t.feature_strides.row = INT64_C(1) << 60),
-              FOVEA_ERROR_STRIDE, "feature_strides");
+              FOVEA_ERROR_ARGUMENT, "feature_strides");
   TRANSFORMER((t.edge_starts = later, t.weights = outputs + 90, t.weight_stride = INT64_MIN / 2),
-              FOVEA_ERROR_STRIDE, "weight_strides");
+              FOVEA_ERROR_ARGUMENT, "weight_strides");
   TRANSFORMER(
       (edge.out = WIDTH + 1, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
-      FOVEA_ERROR_SIZE, "out of edge is 9");
+      FOVEA_ERROR_ARGUMENT, "edge.out is 9");
   TRANSFORMER(
       (edge.weights = outputs, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
-      FOVEA_ERROR_OVERLAP, "weights of edge");
-  TRANSFORMER((edge.struct_size = 1, g.edge = &edge, t.features = more), FOVEA_ERROR_STRUCT_SIZE, "");
+      FOVEA_ERROR_ARGUMENT, "y: weights of edge");
+  TRANSFORMER((edge.struct_size = 1, g.edge = &edge, t.features = more), FOVEA_ERROR_ARGUMENT,
+              "linear.struct_size is 1, less than 72");
 }
 
 static void test_edges(void **state) {
   (void)state;
   static const int64_t falling[] = {0, 3, 2, 5}, below[] = {-1, 0, 0, 0}, huge[] = {0, 0, 0, INT64_MAX};
   static const int64_t beyond[] = {0, 0, 5, 0, 0, 0}, under[] = {0, 0, 0, -2, 0, 0};
-  TRANSFORMER(t.edge_starts = falling, FOVEA_ERROR_PATTERN, "edge_starts[2] is 2");
-  TRANSFORMER(t.edge_starts = below, FOVEA_ERROR_PATTERN, "edge_starts[0] is -1");
-  TRANSFORMER(t.edge_starts = huge, FOVEA_ERROR_PATTERN, "edge_starts[3] is 9");
-  TRANSFORMER(t.edge_sources = beyond, FOVEA_ERROR_PATTERN, "edge_sources[2] is 5; it must be from -1 to 4");
-  TRANSFORMER(t.edge_sources = under, FOVEA_ERROR_PATTERN, "edge_sources[3] is -2");
+  TRANSFORMER(t.edge_starts = falling, FOVEA_ERROR_ARGUMENT, "edge_starts[2] is 2");
+  TRANSFORMER(t.edge_starts = below, FOVEA_ERROR_ARGUMENT, "edge_starts[0] is -1");
+  TRANSFORMER(t.edge_starts = huge, FOVEA_ERROR_ARGUMENT, "edge_starts[3] is 9");
+  TRANSFORMER(t.edge_sources = beyond, FOVEA_ERROR_ARGUMENT, "edge_sources[2] is 5; it must be from -1 to 4");
+  TRANSFORMER(t.edge_sources = under, FOVEA_ERROR_ARGUMENT, "edge_sources[3] is -2");
 }
 
 /* No nodes, no sources, no edges: pointers may be NULL. */

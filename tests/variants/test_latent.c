@@ -2,6 +2,7 @@
  * without norms, types, lengths and instruction sets; a prompt at once, in chunks and in steps; caches in pages;
  * entries alone; threads. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/execution.h"
 #include "support/executors.h"
 #include "support/guarded.h"
@@ -91,7 +92,7 @@ static void test_rotary_positions(void **state) {
     assert_same(y, expected, ROWS * m.shape.in);
     m.latent.rotary = NULL;
     assert_int_equal(fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error), FOVEA_ERROR_UNUSED);
-    assert_non_null(strstr(error.text, "rotary_positions is set"));
+    assert_error_says(&error, "rotary_positions is set");
     free(y);
     free(c.memory);
     destroy(&m);

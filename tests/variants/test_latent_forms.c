@@ -1,5 +1,6 @@
 /* Multi-head latent attention: the distance between the forms, padding, refusals. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/guarded.h"
 #include "support/trial.h"
 #include "support/types.h"
@@ -145,7 +146,7 @@ static void test_forms(void **state) {
     fovea_nn_latent_tensors_init(&t, m.x, y);                                                                      \
     change;                                                                                                        \
     assert_int_equal(fovea_nn_latent_run(&latent, &p, &t, NULL, &error), status);                                  \
-    if (!strstr(error.text, text_part)) fail_msg("\"%s\" lacks \"%s\"", error.text, text_part);                    \
+    assert_error_says(&error, text_part);                                                                          \
     for (int j = 0; j < 4 * 24; j++) assert_true(y[j] == 7);                                                       \
   } while (0)
 
@@ -158,28 +159,28 @@ static void test_refusals(void **state) {
   make(&m, &shapes[0], 5);
   make_cache(&c, &m.shape, FOVEA_F32, 1);
   for (int j = 0; j < 4 * 24; j++) y[j] = 7;
-  REFUSES(latent.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "latent");
-  REFUSES(latent.q_b_proj = NULL, FOVEA_ERROR_NULL, "q_b_proj is NULL");
-  REFUSES(latent.kv_b_proj = NULL, FOVEA_ERROR_NULL, "kv_b_proj is NULL");
-  REFUSES(q_b.out++, FOVEA_ERROR_SIZE, "out of q_b_proj is 61; it must be 60");
-  REFUSES(kv_b.bias = y, FOVEA_ERROR_UNUSED, "bias of kv_b_proj");
-  REFUSES(latent.qk_rope_head_dim = 7, FOVEA_ERROR_SIZE, "qk_rope_head_dim is 7");
-  REFUSES(latent.form = FOVEA_NN_LATENT_ABSORBED, FOVEA_ERROR_NULL, "absorbed is NULL");
+  REFUSES(latent.struct_size = 8, FOVEA_ERROR_ARGUMENT, "latent");
+  REFUSES(latent.q_b_proj = NULL, FOVEA_ERROR_ARGUMENT, "q_b_proj is NULL");
+  REFUSES(latent.kv_b_proj = NULL, FOVEA_ERROR_ARGUMENT, "kv_b_proj is NULL");
+  REFUSES(q_b.out++, FOVEA_ERROR_ARGUMENT, "q_b_proj.out is 61; it must be 60");
+  REFUSES(kv_b.bias = y, FOVEA_ERROR_UNUSED, "kv_b_proj.bias");
+  REFUSES(latent.qk_rope_head_dim = 7, FOVEA_ERROR_ARGUMENT, "qk_rope_head_dim is 7");
+  REFUSES(latent.form = FOVEA_NN_LATENT_ABSORBED, FOVEA_ERROR_ARGUMENT, "absorbed is NULL");
   REFUSES(latent.absorbed = y, FOVEA_ERROR_UNUSED, "absorbed is set");
   REFUSES(latent.q_a_proj = NULL, FOVEA_ERROR_UNUSED, "q_a_layernorm");
-  REFUSES(p.heads = 6, FOVEA_ERROR_SIZE, "heads is 6");
-  REFUSES(p = problem_of(&m, 1, 4, 5), FOVEA_ERROR_SIZE, "kv_len of the problem is 5; it must be 4");
+  REFUSES(p.heads = 6, FOVEA_ERROR_ARGUMENT, "problem.heads is 6");
+  REFUSES(p = problem_of(&m, 1, 4, 5), FOVEA_ERROR_ARGUMENT, "problem.kv_len is 5");
   REFUSES(p.top_k = 2, FOVEA_ERROR_UNUSED, "top_k");
-  REFUSES(p.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "q_type of the problem is set");
-  REFUSES(p.segmented = 1, FOVEA_ERROR_NULL, "sequences is NULL");
+  REFUSES(p.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "problem.q_type is set and would not be used");
+  REFUSES(p.segmented = 1, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
   REFUSES((p.segmented = p.holes = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "holes is set");
   REFUSES((p.segmented = 1, p.kv_begins = begins, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "kv_begins");
   REFUSES(t.sequences = c.sequences, FOVEA_ERROR_UNUSED, "sequences is set");
-  REFUSES(p.scales = FOVEA_SCALES_PER_HEAD, FOVEA_ERROR_UNUSED, "scales of the problem is set");
+  REFUSES(p.scales = FOVEA_SCALES_PER_HEAD, FOVEA_ERROR_UNUSED, "problem.scales is set and would not be used");
   REFUSES(t.layer = 1, FOVEA_ERROR_UNUSED, "layer is set");
-  REFUSES(t.x = NULL, FOVEA_ERROR_NULL, "x is NULL");
-  REFUSES(t.y = NULL, FOVEA_ERROR_NULL, "y is NULL");
-  REFUSES((p.segmented = 1, t.sequences = c.sequences, t.layer = 2), FOVEA_ERROR_SEGMENTS, "layer");
+  REFUSES(t.x = NULL, FOVEA_ERROR_ARGUMENT, "x is NULL");
+  REFUSES(t.y = NULL, FOVEA_ERROR_ARGUMENT, "y is NULL");
+  REFUSES((p.segmented = 1, t.sequences = c.sequences, t.layer = 2), FOVEA_ERROR_ARGUMENT, "layer");
   /* What only attention refuses has not changed the caches. */
   const size_t size = cache_size(&m.shape, FOVEA_F32);
   unsigned char *before = malloc(size);
@@ -187,24 +188,27 @@ static void test_refusals(void **state) {
   memcpy(before, c.memory, size);
   for (int absorbed = 0; absorbed < 2; absorbed++) {
     if (absorbed) m.latent.form = FOVEA_NN_LATENT_ABSORBED, m.latent.absorbed = m.absorbed;
-    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.mask_type = FOVEA_MASK_BOOL), FOVEA_ERROR_NULL, "mask");
-    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.sink = FOVEA_SINK_PER_HEAD), FOVEA_ERROR_NULL, "sinks");
+    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.mask_type = FOVEA_MASK_BOOL), FOVEA_ERROR_ARGUMENT,
+            "mask");
+    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.sink = FOVEA_SINK_PER_HEAD), FOVEA_ERROR_ARGUMENT,
+            "sinks");
     assert_memory_equal(c.memory, before, size);
   }
   free(before);
   m.latent.form = FOVEA_NN_LATENT_EXPANDED, m.latent.absorbed = NULL;
   c.segments[0].kv_heads = 2;
-  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_SEGMENTS,
+  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
           "sequences[0].segments[0].kv_heads is 2; a latent cache has 1");
   c.segments[0].kv_heads = 0; /* not known */
   c.segments[0].qk_dim++;
-  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_SEGMENTS,
+  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
           "sequences[0].segments[0].qk_dim is ");
   c.segments[0].qk_dim--;
   c.segments[0].v = y;
-  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "v of sequences[0] segment 0");
-  assert_int_equal(fovea_nn_latent_absorb(&m.latent, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_nn_latent_absorb(NULL, y, NULL), FOVEA_ERROR_NULL);
+  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED,
+          "sequences[0].segments[0].v is set and would not be used");
+  assert_int_equal(fovea_nn_latent_absorb(&m.latent, NULL, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_latent_absorb(NULL, y, NULL), FOVEA_ERROR_ARGUMENT);
   free(c.memory);
   destroy(&m);
 }

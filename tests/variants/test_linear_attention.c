@@ -424,7 +424,7 @@ static void test_scratch(void **state) {
     assert_true(guarded_slack_intact(&scratch));
     execution.scratch_size--;
     assert_int_equal(fovea_nn_linear_attention_run(&p.attention, &p.tensors, &execution, &error),
-                     FOVEA_ERROR_SCRATCH);
+                     FOVEA_ERROR_SPACE);
     guarded_destroy(&scratch);
     problem_destroy(&p);
   }

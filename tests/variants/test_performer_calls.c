@@ -1,6 +1,7 @@
 /* Calls of Performer attention that are refused, with their texts; structs of other sizes; callers and threads in
  * other floating-point environments. */
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/everywhere.h"
 #include "support/execution.h"
 #include "support/guarded.h"
@@ -71,7 +72,7 @@ static void assert_refused(const struct call *c, int which, fovea_status expecte
     if (which == DRAW) status = fovea_nn_random_features_draw(&c->f, outputs, &c->e, to);
     if (status != expected) fail_msg("%s: status %d: %s", words, (int)status, error.text);
   }
-  if (!strstr(error.text, words)) fail_msg("\"%s\" is not in \"%s\"", words, error.text);
+  assert_error_says(&error, words);
   for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((unsigned char *)outputs)[i], 0x5a);
   if (expected == FOVEA_ERROR_MEMORY) return;
   size_t size = 1;
@@ -94,64 +95,67 @@ static void assert_refused(const struct call *c, int which, fovea_status expecte
 static void test_refused_performers(void **state) {
   (void)state;
   for (int which = RUN; which <= ROWS; which++) {
-    REFUSED(which, c.p.dim = 0, FOVEA_ERROR_SIZE, "dim is 0");
-    REFUSED(which, c.p.features = 0, FOVEA_ERROR_SIZE, "features is 0");
-    REFUSED(which, (c.p.dim = INT64_C(1) << 30, c.p.features = INT64_C(1) << 30), FOVEA_ERROR_SIZE, "2^57");
-    REFUSED(which, c.p.kernel = (fovea_nn_performer_kernel)2, FOVEA_ERROR_TYPE, "kernel is 2");
-    REFUSED(which, c.p.stabiliser = (fovea_nn_performer_stabiliser)2, FOVEA_ERROR_TYPE, "stabiliser is 2");
-    REFUSED(which, c.p.causal = 2, FOVEA_ERROR_TYPE, "causal is 2");
+    REFUSED(which, c.p.dim = 0, FOVEA_ERROR_ARGUMENT, "performer.dim is 0");
+    REFUSED(which, c.p.features = 0, FOVEA_ERROR_ARGUMENT, "features is 0");
+    REFUSED(which, (c.p.dim = INT64_C(1) << 30, c.p.features = INT64_C(1) << 30), FOVEA_ERROR_ARGUMENT,
+            "features: 2^57");
+    REFUSED(which, c.p.kernel = (fovea_nn_performer_kernel)2, FOVEA_ERROR_ARGUMENT, "kernel is 2");
+    REFUSED(which, c.p.stabiliser = (fovea_nn_performer_stabiliser)2, FOVEA_ERROR_ARGUMENT, "stabiliser is 2");
+    REFUSED(which, c.p.causal = 2, FOVEA_ERROR_ARGUMENT, "causal is 2");
     REFUSED(which, (c.p.kernel = FOVEA_NN_PERFORMER_RELU, c.p.stabiliser = FOVEA_NN_STABILISER_MAX),
             FOVEA_ERROR_UNUSED, "stabiliser is set");
-    REFUSED(which, (c.p.causal = 1, c.p.stabiliser = FOVEA_NN_STABILISER_MAX), FOVEA_ERROR_RULE, "later keys");
-    REFUSED(which, c.p.eps = -1, FOVEA_ERROR_SCALE, "eps is -1");
-    REFUSED(which, c.p.eps = (double)NAN, FOVEA_ERROR_SCALE, "eps is nan");
-    REFUSED(which, c.p.eps = 1e39, FOVEA_ERROR_SCALE, "eps is 1.000000e39");
-    REFUSED(which, c.p.scale = 0, FOVEA_ERROR_SCALE, "scale is 0");
-    REFUSED(which, c.p.scale = (double)INFINITY, FOVEA_ERROR_SCALE, "scale is inf");
-    REFUSED(which, c.p.scale = 1e-300, FOVEA_ERROR_SCALE, "it must be finite and above 0");
-    REFUSED(which, c.p.projection = NULL, FOVEA_ERROR_NULL, "projection is NULL");
-    REFUSED(which, c.p.projection = outputs + 9, FOVEA_ERROR_OVERLAP, "shares memory with projection");
-    REFUSED(which, c.e.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
-    REFUSED(which, c.e.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
+    REFUSED(which, (c.p.causal = 1, c.p.stabiliser = FOVEA_NN_STABILISER_MAX), FOVEA_ERROR_ARGUMENT,
+            "stabiliser: later keys");
+    REFUSED(which, c.p.eps = -1, FOVEA_ERROR_ARGUMENT, "eps is -1");
+    REFUSED(which, c.p.eps = (double)NAN, FOVEA_ERROR_ARGUMENT, "eps is nan");
+    REFUSED(which, c.p.eps = 1e39, FOVEA_ERROR_ARGUMENT, "eps is 1.000000e39");
+    REFUSED(which, c.p.scale = 0, FOVEA_ERROR_ARGUMENT, "scale is 0");
+    REFUSED(which, c.p.scale = (double)INFINITY, FOVEA_ERROR_ARGUMENT, "scale is inf");
+    REFUSED(which, c.p.scale = 1e-300, FOVEA_ERROR_ARGUMENT, "scale: it must be finite and above 0");
+    REFUSED(which, c.p.projection = NULL, FOVEA_ERROR_ARGUMENT, "projection is NULL");
+    REFUSED(which, c.p.projection = outputs + 9, FOVEA_ERROR_ARGUMENT,
+            which == RUN ? "o shares memory with projection" : "y shares memory with projection");
+    REFUSED(which, c.e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
+    REFUSED(which, c.e.allocator.allocate = no_memory, FOVEA_ERROR_ARGUMENT, "allocator");
     REFUSED(which, (c.e.allocator.allocate = no_memory, c.e.allocator.release = release_nothing),
-            FOVEA_ERROR_MEMORY, "no memory");
+            FOVEA_ERROR_MEMORY, "No memory");
   }
 }
 
 static void test_refused_tensors(void **state) {
   (void)state;
-  REFUSED(RUN, c.t.batch = 0, FOVEA_ERROR_SIZE, "batch is 0");
-  REFUSED(RUN, c.t.kv_heads = 0, FOVEA_ERROR_SIZE, "kv_heads is 0");
-  REFUSED(RUN, c.t.heads = 3, FOVEA_ERROR_HEADS, "kv_heads is 2");
-  REFUSED(RUN, c.t.q_len = -1, FOVEA_ERROR_SIZE, "q_len is -1");
-  REFUSED(RUN, c.t.v_dim = 0, FOVEA_ERROR_SIZE, "v_dim is 0");
-  REFUSED(RUN, c.t.q_type = (fovea_type)3, FOVEA_ERROR_TYPE, "q_type is 3");
-  REFUSED(RUN, c.t.q = NULL, FOVEA_ERROR_NULL, "q is NULL");
-  REFUSED(RUN, c.t.o = NULL, FOVEA_ERROR_NULL, "o is NULL");
-  REFUSED(RUN, c.t.k = (const char *)k + 1, FOVEA_ERROR_ALIGNMENT, "k is ");
-  REFUSED(RUN, c.t.v = outputs + 3, FOVEA_ERROR_OVERLAP, "o shares memory with v");
-  REFUSED(RUN, c.t.o_strides.row = 2, FOVEA_ERROR_STRIDE, "o_strides");
-  REFUSED(RUN, c.t.kv_lens = lens, FOVEA_ERROR_LENGTHS, "kv_lens[1] is 71");
+  REFUSED(RUN, c.t.batch = 0, FOVEA_ERROR_ARGUMENT, "batch is 0");
+  REFUSED(RUN, c.t.kv_heads = 0, FOVEA_ERROR_ARGUMENT, "kv_heads is 0");
+  REFUSED(RUN, c.t.heads = 3, FOVEA_ERROR_ARGUMENT, "kv_heads is 2");
+  REFUSED(RUN, c.t.q_len = -1, FOVEA_ERROR_ARGUMENT, "q_len is -1");
+  REFUSED(RUN, c.t.v_dim = 0, FOVEA_ERROR_ARGUMENT, "v_dim is 0");
+  REFUSED(RUN, c.t.q_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "q_type is 3");
+  REFUSED(RUN, c.t.q = NULL, FOVEA_ERROR_ARGUMENT, "q is NULL");
+  REFUSED(RUN, c.t.o = NULL, FOVEA_ERROR_ARGUMENT, "o is NULL");
+  REFUSED(RUN, c.t.k = (const char *)k + 1, FOVEA_ERROR_ARGUMENT, "k is ");
+  REFUSED(RUN, c.t.v = outputs + 3, FOVEA_ERROR_ARGUMENT, "o shares memory with v");
+  REFUSED(RUN, c.t.o_strides.row = 2, FOVEA_ERROR_ARGUMENT, "o_strides");
+  REFUSED(RUN, c.t.kv_lens = lens, FOVEA_ERROR_ARGUMENT, "kv_lens[1] is 71");
   REFUSED(RUN, c.t.state = states, FOVEA_ERROR_UNUSED, "state is set");
-  REFUSED(RUN, (c.p.causal = 1, c.t.q_len = 3), FOVEA_ERROR_SIZE, "q_len is 3");
-  REFUSED(RUN, (c.p.causal = 1, c.t.state = outputs + 8), FOVEA_ERROR_OVERLAP, "state shares memory with o");
-  REFUSED(RUN, c.t.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "struct_size of tensors is 8");
-  REFUSED(ROWS, c.r.rows = -1, FOVEA_ERROR_SIZE, "rows is -1");
-  REFUSED(ROWS, c.r.y_type = (fovea_type)7, FOVEA_ERROR_TYPE, "y_type is 7");
+  REFUSED(RUN, (c.p.causal = 1, c.t.q_len = 3), FOVEA_ERROR_ARGUMENT, "q_len is 3");
+  REFUSED(RUN, (c.p.causal = 1, c.t.state = outputs + 8), FOVEA_ERROR_ARGUMENT, "state shares memory with o");
+  REFUSED(RUN, c.t.struct_size = 8, FOVEA_ERROR_ARGUMENT, "tensors.struct_size is 8");
+  REFUSED(ROWS, c.r.rows = -1, FOVEA_ERROR_ARGUMENT, "rows.rows is -1");
+  REFUSED(ROWS, c.r.y_type = (fovea_type)7, FOVEA_ERROR_ARGUMENT, "y_type is 7");
   REFUSED(ROWS, c.r.keys = 1, FOVEA_ERROR_UNUSED, "keys is set");
-  REFUSED(ROWS, c.r.x = outputs, FOVEA_ERROR_OVERLAP, "y shares memory with x");
-  REFUSED(ROWS, c.r.lens = lens, FOVEA_ERROR_LENGTHS, "lens[1] is 71");
-  REFUSED(ROWS, c.r.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "struct_size of rows is 8");
-  REFUSED(ROWS, c.p.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "struct_size of performer is 8");
-  REFUSED(DRAW, c.f.features = 0, FOVEA_ERROR_SIZE, "features is 0");
-  REFUSED(DRAW, c.f.dim = -2, FOVEA_ERROR_SIZE, "dim is -2");
-  REFUSED(DRAW, c.f.orthogonal = 2, FOVEA_ERROR_TYPE, "orthogonal is 2");
-  REFUSED(DRAW, c.f.norms = (fovea_nn_feature_norms)2, FOVEA_ERROR_TYPE, "norms is 2");
-  REFUSED(DRAW, c.f.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "struct_size of random is 8");
-  REFUSED(DRAW, c.e.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
+  REFUSED(ROWS, c.r.x = outputs, FOVEA_ERROR_ARGUMENT, "y shares memory with x");
+  REFUSED(ROWS, c.r.lens = lens, FOVEA_ERROR_ARGUMENT, "lens[1] is 71");
+  REFUSED(ROWS, c.r.struct_size = 8, FOVEA_ERROR_ARGUMENT, "rows.struct_size is 8");
+  REFUSED(ROWS, c.p.struct_size = 8, FOVEA_ERROR_ARGUMENT, "performer.struct_size is 8");
+  REFUSED(DRAW, c.f.features = 0, FOVEA_ERROR_ARGUMENT, "features is 0");
+  REFUSED(DRAW, c.f.dim = -2, FOVEA_ERROR_ARGUMENT, "random.dim is -2");
+  REFUSED(DRAW, c.f.orthogonal = 2, FOVEA_ERROR_ARGUMENT, "orthogonal is 2");
+  REFUSED(DRAW, c.f.norms = (fovea_nn_feature_norms)2, FOVEA_ERROR_ARGUMENT, "norms is 2");
+  REFUSED(DRAW, c.f.struct_size = 8, FOVEA_ERROR_ARGUMENT, "random.struct_size is 8");
+  REFUSED(DRAW, c.e.allocator.allocate = no_memory, FOVEA_ERROR_ARGUMENT, "allocator");
   REFUSED(DRAW, (c.e.allocator.allocate = no_memory, c.e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
-          "no memory");
-  assert_int_equal(fovea_nn_performer_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_NULL);
+          "No memory");
+  assert_int_equal(fovea_nn_performer_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_nn_performer_state_numbers(0, 1), 0);
   assert_int_equal(fovea_nn_performer_state_numbers(INT64_C(1) << 40, INT64_C(1) << 40), 0);
   assert_int_equal(fovea_nn_performer_state_numbers(256, 64), 256 * 65);

@@ -28,12 +28,12 @@ static bool explain_mode(fovea_mode mode, fovea_explanation *explanation, bool *
   problem.scores = problem.values = mode;
   fovea_explanation_init(explanation);
   const fovea_status status = fovea_plan_create(&problem, NULL, &plan, &error);
-  *left_out = status == FOVEA_ERROR_LEFT_OUT;
+  *left_out = status == FOVEA_ERROR_UNSUPPORTED;
   if (*left_out) return true;
   if (status != FOVEA_OK) return fail(why, "%s", error.text);
   const fovea_status explained = fovea_plan_explain(plan, explanation, &error);
-  const bool done = explained == FOVEA_OK || explained == FOVEA_ERROR_LEFT_OUT || fail(why, "%s", error.text);
-  if (explained == FOVEA_ERROR_LEFT_OUT) {
+  const bool done = explained == FOVEA_OK || explained == FOVEA_ERROR_UNSUPPORTED || fail(why, "%s", error.text);
+  if (explained == FOVEA_ERROR_UNSUPPORTED) {
     explanation->isa = explanation->table = fovea_plan_isa(plan);
     explanation->products = "instructions that only an explanation would name";
   }

@@ -26,7 +26,7 @@ typedef enum outcome { RAN, LEFT_OUT, FAILED } outcome;
 static outcome outcome_of(fovea_status status, const char *isa, const char *name, const fovea_error *error,
                           failure *why) {
   if (status == FOVEA_OK) return RAN;
-  if (status == FOVEA_ERROR_LEFT_OUT) return LEFT_OUT;
+  if (status == FOVEA_ERROR_UNSUPPORTED) return LEFT_OUT;
   fail(why, "%s: problem '%s': %s", isa, name, error->text);
   return FAILED;
 }
