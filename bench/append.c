@@ -98,7 +98,7 @@ static void run_append(void) {
 }
 
 static void prepare(const bench_append_case *wanted) {
-  fovea_error error = {FOVEA_OK, ""};
+  fovea_error error = {.text = ""};
   if (append.of == wanted) return;
   free(append.from);
   free(append.copied);

@@ -95,7 +95,7 @@ void bench_runner_create(bench_runner *runner, const bench_case *wanted) {
     snprintf(runner->refusal, sizeof runner->refusal, "not enough memory");
     return;
   }
-  fovea_error error = {FOVEA_OK, ""};
+  fovea_error error = {.text = ""};
   if (!bench_cache_create(&runner->workload, &error)) {
     snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
     return;

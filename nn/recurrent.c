@@ -229,7 +229,7 @@ fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows,
   cell_call call = {.gates = 0};
   if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;
-  fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_ARGUMENT, error);
+  fovea_status status = fovea_validate_bounds(NULL, &count, 1, error);
   if (!status && read_cell(cell, GATES_GRU, &call, NULL) != FOVEA_OK) {
     status = read_cell(cell, GATES_LSTM, &call, error);
   }

@@ -292,7 +292,7 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
           mask_set(&step.mask, 0, h, i, j - begin, mask_get(&expected.mask, 0, h, first + i, j));
       }
     fovea_tensors tensors = trial_tensors(&step);
-    fovea_error error = {FOVEA_OK, ""};
+    fovea_error error = {.text = ""};
     tensors.k = tensors.v = NULL;
     tensors.sequences = &sequence;
     if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);

@@ -260,7 +260,6 @@ static void test_outputs(void **state) {
     OUTPUT_REFUSED(finishing, call.tensors.o = NULL, FOVEA_ERROR_ARGUMENT, "o is NULL");
     OUTPUT_REFUSED(finishing, call.tensors.lse = right_numbers + 5, FOVEA_ERROR_ARGUMENT,
                    finishing ? "lse" : "state", "lse", "state");
-    OUTPUT_REFUSED(finishing, call.problem.isa = "nonsense", FOVEA_ERROR_ARGUMENT, "isa: nonsense");
   }
   OUTPUT_REFUSED(0, call.tensors.lse = NULL, FOVEA_ERROR_ARGUMENT, "lse is NULL");
   OUTPUT_REFUSED(0, call.tensors.sinks = &sinks[1], FOVEA_ERROR_UNUSED, "sinks is not NULL",

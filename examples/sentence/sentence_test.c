@@ -88,7 +88,7 @@ static void compare(const struct captured *captured, const char *isa) {
   float *weights = malloc(rows * (size_t)captured->tokens * sizeof *weights);
   assert_non_null(o);
   assert_non_null(weights);
-  fovea_error error = {FOVEA_OK, ""};
+  fovea_error error = {.text = ""};
   if (captured_attend(captured, isa, o, &error) != FOVEA_OK) fail_msg("%s", error.text);
   if (captured_weights(captured, isa, weights, &error) != FOVEA_OK) fail_msg("%s", error.text);
   for (int64_t head = 0; head < captured->heads; head++)

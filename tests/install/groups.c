@@ -110,7 +110,7 @@ static fovea_status explanation(fovea_error *error) {
   const fovea_problem problem = smallest();
   fovea_explanation to;
   fovea_plan *plan;
-  fovea_status status = fovea_plan_create(&problem, &plan, error);
+  fovea_status status = fovea_plan_create(&problem, NULL, &plan, error);
   fovea_explanation_init(&to);
   if (status == FOVEA_OK) status = fovea_plan_explain(plan, &to, error);
   fovea_plan_destroy(plan);
