@@ -232,8 +232,8 @@ static void test_append_memory(void **state) {
   APPEND_REFUSED(segments[1][0].k = v; segments[1][0].k_head = ROWS * QK_DIM;
                  firsts[1] = 0, FOVEA_ERROR_ARGUMENT, "sequences[1].segments[0].k", "rows.v");
   APPEND_REFUSED(segments[0][0].v = k + 1; segments[0][0].v_head = ROWS * QK_DIM; firsts[0] = 0;
-                 counts[0] = 1, FOVEA_ERROR_ARGUMENT, "rows.k");
-  APPEND_REFUSED(segments[0][0].k_row = QK_DIM - 1, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[0].k");
+                 counts[0] = 1, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[0].v", "rows.k");
+  APPEND_REFUSED(segments[0][0].k_row = QK_DIM - 1, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[0].k_row");
   APPEND_REFUSED(segments[0][0].v_head = V_DIM, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[0].v");
   APPEND_REFUSED(segments[0][1].k_head = 16, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[1].k");
   APPEND_REFUSED(call.rotary.frequencies = frequencies; segments[1][0].v = frequencies; firsts[1] = 0;

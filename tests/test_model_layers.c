@@ -305,7 +305,7 @@ static void test_paged_batch(void **state) {
     sequences[0].count = -7;
     assert_int_equal(
         fovea_cache_paged_batch(&pages, ENTRIES, tables[0], 6, given, ends, segments, total - 1, sequences, &error),
-        FOVEA_ERROR_ARGUMENT);
+        FOVEA_ERROR_SPACE);
     assert_int_equal(sequences[0].count, -7); /* nothing is written */
   }
   fovea_error error;

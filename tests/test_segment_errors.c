@@ -8,7 +8,7 @@
 
 enum { BATCH = 2, HEADS = 2, ROWS = 3, KEYS = 20, DIM = 6, UNTOUCHED = 0x3a };
 
-static float q[BATCH * HEADS * ROWS * DIM], o[BATCH * HEADS * ROWS * DIM], lse[BATCH * HEADS * ROWS];
+static float q[BATCH * HEADS * ROWS * DIM], o[BATCH * HEADS * ROWS * DIM], lse[4 * BATCH * HEADS * ROWS * DIM];
 static float k[BATCH][HEADS * KEYS * DIM], v[BATCH][HEADS * KEYS * DIM];
 static fovea_segment segments[BATCH][2];
 static fovea_sequence sequences[BATCH];

@@ -220,11 +220,11 @@ class Mistakes(InDirectory):
         self.refuse_pattern("step is 0", "dilated 3 3 0")
         self.refuse_pattern("end is 3; it must be from 7 to 2147483648, of the rule at character 3", "! keys 7:3")
         self.refuse_pattern("positions[1] is 90; it must be from 0 to 89", "global 3,90")
-        self.refuse_pattern("window of an axis is 11", "grid 9x10 3x11")
+        self.refuse_pattern("axis[1].window is 11", "grid 9x10 3x11")
         self.refuse("--global: positions[0] is 90", "--global", "90")
         self.refuse("it must be from 0 to", "--csr", self.csr(np.ones((91, 4), bool)).replace("'", "").replace(" ", ","))
         parents = self.array("parents.npy", [1, 0])
-        self.refuse_pattern("parents of node 0 go in a circle", "tree " + parents)
+        self.refuse_pattern("parents[0] begins a circle", "tree " + parents)
         self.refuse_pattern("first is -1", "tree " + self.array("long.npy", [-1] * 91))
         self.refuse("rows of entry 0 are at positions -3 to 46", "--pattern", "causal", "--offset", "-3")
 
