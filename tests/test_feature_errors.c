@@ -138,8 +138,9 @@ static void test_allocator(void **state) {
   (void)state;
   REFUSED(call.execution.allocator.allocate = allocate_nothing, FOVEA_ERROR_ARGUMENT, "allocator.release ", "both");
   REFUSED(call.execution.allocator.release = release_nothing, FOVEA_ERROR_ARGUMENT, "allocator.allocate ", "both");
-  REFUSED((call.execution.allocator.allocate = allocate_nothing, call.execution.allocator.release = release_nothing),
-          FOVEA_ERROR_MEMORY, "No memory");
+  REFUSED(
+      (call.execution.allocator.allocate = allocate_nothing, call.execution.allocator.release = release_nothing),
+      FOVEA_ERROR_MEMORY, "No memory");
 }
 
 static const char *behind(const void *pointer, int64_t bytes) {

@@ -201,7 +201,8 @@ static void test_refused_memory(void **state) {
   fovea_problem_init(&problem, 2, 4, 2, 5, 50, 16, 12);
   assert_int_equal(fovea_plan_create_in(&problem, NULL, NULL, sizeof memory, &plan, &error), FOVEA_ERROR_ARGUMENT);
   assert_null(plan);
-  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory + 8, sizeof memory - 8, &plan, &error), FOVEA_ERROR_SPACE);
+  assert_int_equal(fovea_plan_create_in(&problem, NULL, memory + 8, sizeof memory - 8, &plan, &error),
+                   FOVEA_ERROR_SPACE);
   assert_int_equal(fovea_plan_create_in(&problem, NULL, memory, fovea_plan_size(2) - 1, &plan, &error),
                    FOVEA_ERROR_SPACE);
   assert_error_says(&error, "size: the plan needs");

@@ -38,7 +38,7 @@ static unsigned char bytes[64];
     (void)lens;                                                                                                    \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_additive_run(&a, &t, &e, &error), status);                                         \
+    assert_int_equal(fovea_nn_additive_run(&a, &t, &e, &error), status);                                           \
     assert_error_says(&error, word);                                                                               \
     for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
   } while (0)

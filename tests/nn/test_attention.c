@@ -308,7 +308,7 @@ static void test_caches_stay(void **state) {
     attention_of(&m);                                                                                              \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, &e, &error), status);              \
+    assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, &e, &error), status);                \
     assert_error_says(&error, word);                                                                               \
   } while (0)
 

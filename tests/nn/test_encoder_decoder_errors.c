@@ -67,7 +67,7 @@ static void test_refused(void **state) {
     c.tensors[2].sequences = cache.sequences;                                                                      \
     fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, 64);                                                      \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], &e, &error), status);                \
+    assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], &e, &error), status);                  \
     assert_error_says(&error, word);                                                                               \
     for (int i = 0; i < CACHE && strcmp(error.field, "layer") != 0; i++)                                           \
       assert_true(cache.k[i] == 0.0f && cache.v[i] == 0.0f);                                                       \

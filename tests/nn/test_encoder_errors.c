@@ -155,7 +155,7 @@ static void make_step(struct step *step, float *y) {
     fovea_execution e = *on_isa(NULL);                                                                             \
     make_step(&step, y);                                                                                           \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &step.rows, &e, &error), status);                      \
+    assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &step.rows, &e, &error), status);                        \
     assert_error_says(&error, word);                                                                               \
     assert_memory_equal(y, zeros, sizeof zeros);                                                                   \
     for (int i = 0; i < 2; i++)                                                                                    \

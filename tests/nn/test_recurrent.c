@@ -295,8 +295,8 @@ static void free_nothing(void *context, void *pointer) {
     if (lstm) rows.c = numbers, rows.new_c = outputs + 32;                                                         \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
     change;                                                                                                        \
-    assert_int_equal(                                                                                              \
-        (lstm) ? fovea_nn_lstm(&cell, &rows, &e, &error) : fovea_nn_gru(&cell, &rows, &e, &error), status);    \
+    assert_int_equal((lstm) ? fovea_nn_lstm(&cell, &rows, &e, &error) : fovea_nn_gru(&cell, &rows, &e, &error),    \
+                     status);                                                                                      \
     assert_error_says(&error, word);                                                                               \
     for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
   } while (0)

@@ -12,7 +12,7 @@
   do {                                                                                                             \
     static _Alignas(64) unsigned char memory[1 << 20];                                                             \
     struct model m;                                                                                                \
-    fovea_error error = {.text = ""};                                                                            \
+    fovea_error error = {.text = ""};                                                                              \
     size_t size = sizeof memory;                                                                                   \
     fovea_nn_stream *stream = (fovea_nn_stream *)(void *)memory;                                                   \
     make_model(&m, 2, 5, 3, 4, NORM_FIRST | ROTARY, NULL);                                                         \
@@ -90,7 +90,7 @@ static void test_refused_layers(void **state) {
 
 #define PUSH_REFUSED(rows, from, to, with, status, word)                                                           \
   do {                                                                                                             \
-    fovea_error error = {.text = ""};                                                                            \
+    fovea_error error = {.text = ""};                                                                              \
     int64_t count = 7;                                                                                             \
     assert_int_equal(fovea_nn_stream_push(s.stream, rows, from, to, &count, with, &error), status);                \
     assert_int_equal(count, 0);                                                                                    \

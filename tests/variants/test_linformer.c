@@ -409,7 +409,7 @@ static void test_oracles(void **state) {
     fovea_error error = {0};                                                                                       \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_linformer_run(&bad.linformer, &bad.problem, &bad.tensors, &e, &error), status);    \
+    assert_int_equal(fovea_nn_linformer_run(&bad.linformer, &bad.problem, &bad.tensors, &e, &error), status);      \
     assert_error_says(&error, text_part);                                                                          \
     assert_true(tensor_is_untouched(&t.o));                                                                        \
   } while (0)

@@ -360,7 +360,7 @@ static void test_oracles(void **state) {
     o.states = states;                                                                                             \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_longformer_create(&o, &e, &longformer, &error), status);                                 \
+    assert_int_equal(fovea_nn_longformer_create(&o, &e, &longformer, &error), status);                             \
     assert_error_says(&error, word);                                                                               \
     assert_null(longformer);                                                                                       \
   } while (0)

@@ -432,7 +432,7 @@ static float numbers[256], results[128];
     memset(results, 0x3a, sizeof results);                                                                         \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_lsh_run(&l, &t, &e, &error), status);                                              \
+    assert_int_equal(fovea_nn_lsh_run(&l, &t, &e, &error), status);                                                \
     assert_error_says(&error, word);                                                                               \
     for (size_t i = 0; i < sizeof results; i++) assert_int_equal(((const unsigned char *)results)[i], 0x3a);       \
   } while (0)

@@ -369,7 +369,7 @@ static void test_attention(void **state) {
     fovea_error error = {0};                                                                                       \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
-    assert_int_equal(fovea_nn_select(&bad, &e, &error), status);                                                 \
+    assert_int_equal(fovea_nn_select(&bad, &e, &error), status);                                                   \
     assert_error_says(&error, text_part);                                                                          \
     assert_int_equal(t.keys[0], 77);                                                                               \
   } while (0)
