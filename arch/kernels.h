@@ -18,6 +18,7 @@
 #include "registry.h"
 #include "strict_math.h"
 
+#include <fovea/terms.h>
 #include <stdint.h>
 
 /* Keys of a block, the unit of the online softmax. Blocks are aligned to position 0. */
@@ -601,6 +602,6 @@ FOVEA_EXTENSIONS(FOVEA_DECLARE_EXTENSION)
 /* The most row tiles of a task. */
 #define FOVEA_TASK_TILES_LIMIT 16
 /* The most vectors of a tile, FOVEA_TILE_VECTORS, of all tables. */
-#define FOVEA_VECTORS_LIMIT 4
+#define FOVEA_CHANNELS_LIMIT 4
 
 #endif

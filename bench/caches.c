@@ -70,21 +70,21 @@ static int fill_segments(const bench_workload *workload, fovea_error *error) {
  * codes that are stored differ from those made of the numbers that they stand for. */
 static int has_same_bits(bench_workload *workload, fovea_error *error) {
   const size_t bytes = bytes_of((int64_t)workload->output_count, workload->shape->type);
-  workload->problem.scores = workload->problem.values = FOVEA_MODE_EXACT;
+  workload->problem.modes.score = workload->problem.modes.value = FOVEA_MODE_EXACT;
   if (fovea_attend(&workload->problem, &workload->tensors, NULL, error) != FOVEA_OK) return 0;
   void *expected = malloc(bytes);
   if (!expected) return fail(error, "not enough memory");
   memcpy(expected, workload->tensors.o, bytes);
   memset(workload->tensors.o, 0, bytes);
-  workload->problem.segmented = 1;
-  workload->tensors.sequences = &workload->sequence;
+  workload->problem.cache.segmented = 1;
+  workload->tensors.cache.sequences = &workload->sequence;
   workload->tensors.k = workload->tensors.v = NULL;
   int same = fovea_attend(&workload->problem, &workload->tensors, NULL, error) == FOVEA_OK;
   if (same && memcmp(expected, workload->tensors.o, bytes) != 0)
     same = fail(error, "the cache gives other bits than contiguous tensors");
   free(expected);
-  workload->problem.scores = workload->shape->scores;
-  workload->problem.values = workload->shape->values;
+  workload->problem.modes.score = workload->shape->scores;
+  workload->problem.modes.value = workload->shape->values;
   return same;
 }
 

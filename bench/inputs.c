@@ -75,8 +75,8 @@ static int create_mask(bench_workload *workload) {
   if (shape->mask == BENCH_NO_MASK) return 1;
   const int added = shape->mask == BENCH_MASK_ADDED;
   const size_t count = (size_t)(shape->q_len * shape->kv_len);
-  problem->mask_type = added ? FOVEA_MASK_F32 : FOVEA_MASK_BOOL;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, 1, 1, shape->q_len, shape->kv_len);
+  problem->mask.type = added ? FOVEA_MASK_F32 : FOVEA_MASK_BOOL;
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, 1, 1, shape->q_len, shape->kv_len);
   workload->mask = bench_allocate(added ? count * sizeof(float) : count);
   if (!workload->mask) return 0;
   if (added)
@@ -116,10 +116,10 @@ static int create_shaw(bench_workload *workload) {
   workload->shaw = bench_allocate(2 * count * sizeof(float));
   if (!workload->shaw) return 0;
   fill_added(workload->shaw, 2 * count);
-  workload->problem.shaw = FOVEA_SHAW_BOTH;
-  workload->problem.shaw_distance = distance;
-  workload->tensors.shaw_keys = workload->shaw;
-  workload->tensors.shaw_values = workload->shaw + count;
+  workload->problem.shaw.kind = FOVEA_SHAW_BOTH;
+  workload->problem.shaw.distance = distance;
+  workload->tensors.shaw.keys = workload->shaw;
+  workload->tensors.shaw.values = workload->shaw + count;
   return 1;
 }
 
@@ -136,13 +136,13 @@ static int create_output(bench_workload *workload) {
   const int64_t numbers = output == BENCH_OUTPUT_COLUMN_SUMS ? keys : problem->q_len * numbers_of_row;
   workload->output = bench_allocate((size_t)(heads * numbers) * sizeof(float));
   if (!workload->output) return 0;
-  problem->column_sums = output == BENCH_OUTPUT_COLUMN_SUMS;
+  problem->column_sums.wanted = output == BENCH_OUTPUT_COLUMN_SUMS;
   problem->entropy = output == BENCH_OUTPUT_ENTROPY;
-  problem->top_k = output == BENCH_OUTPUT_TOP_KEYS ? top_keys : 0;
-  problem->score_output = output == BENCH_OUTPUT_WEIGHTS ? FOVEA_SCORES_WEIGHTS : FOVEA_SCORES_NONE;
+  problem->top.k = output == BENCH_OUTPUT_TOP_KEYS ? top_keys : 0;
+  problem->scores.kind = output == BENCH_OUTPUT_WEIGHTS ? FOVEA_SCORES_WEIGHTS : FOVEA_SCORES_NONE;
   if (output == BENCH_OUTPUT_COLUMN_SUMS) tensors->column_sums = workload->output;
   if (output == BENCH_OUTPUT_ENTROPY) tensors->entropy = workload->output;
-  if (output == BENCH_OUTPUT_TOP_KEYS) tensors->top_keys = workload->output;
+  if (output == BENCH_OUTPUT_TOP_KEYS) tensors->top.keys = workload->output;
   if (output == BENCH_OUTPUT_WEIGHTS) tensors->scores = workload->output;
   return 1;
 }

@@ -4,6 +4,7 @@
 #include "runner.h"
 #include "vector_kernels.h"
 
+#include <fovea/recurrent.h>
 #include <string.h>
 
 /* Tensors of the largest shape, kept for all cases. */

@@ -57,8 +57,8 @@ static void run_value(const operation_call *call) {
 
 /* Each call replaces scores by weights. Weights of weights are numbers from 0 to 1 again. */
 static void run_softmax(const operation_call *call) {
-  const int zeros[FOVEA_VECTORS_LIMIT] = {0}, count = per_row(call);
-  const int ends[FOVEA_VECTORS_LIMIT] = {count, count, count, count};
+  const int zeros[FOVEA_CHANNELS_LIMIT] = {0}, count = per_row(call);
+  const int ends[FOVEA_CHANNELS_LIMIT] = {count, count, count, count};
   for (int row = 0; row < call->table->row_tile; row++) ARRAYS->maxima[row] = 1.0f;
   call->table->softmax(&(fovea_softmax_args){.scores = (float *)(void *)call->piece,
                                              .maxima = ARRAYS->maxima,
@@ -102,7 +102,7 @@ static void run_mask(const operation_call *call) {
 static void run_scan(const operation_call *call) {
   const void *rows[FOVEA_ROW_TILE_LIMIT];
   const int count = (int)call->bytes / call->table->row_tile;
-  fovea_mask_pieces pieces[FOVEA_VECTORS_LIMIT];
+  fovea_mask_pieces pieces[FOVEA_CHANNELS_LIMIT];
   for (int row = 0; row < call->table->row_tile; row++) rows[row] = call->piece + (size_t)(row * count);
   const fovea_mask_tile mask = {rows, FOVEA_MASK_BOOL, 0, count};
   call->table->scan_mask(&mask, all_vectors(call).count, pieces);

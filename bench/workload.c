@@ -64,11 +64,11 @@ static void describe(bench_workload *workload) {
   fovea_problem_resolve(problem, NULL);
   problem->causal = shape->causal;
   if (shape->window_left) problem->window_left = shape->window_left;
-  problem->chunk_size = shape->chunk_size;
-  problem->chunk_left = shape->chunk_left;
+  problem->chunks.size = shape->chunk_size;
+  problem->chunks.left = shape->chunk_left;
   problem->softcap = shape->softcap;
-  problem->scores = shape->scores;
-  problem->values = shape->values;
+  problem->modes.score = shape->scores;
+  problem->modes.value = shape->values;
   if (shape->packed) problem->cu_seqlens_q = problem->cu_seqlens_kv = workload->cu_seqlens;
   if (shape->rows_before_heads) {
     problem->q_strides = fovea_strides_rows_before_heads(q_len, shape->heads, shape->dim);

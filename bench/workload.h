@@ -4,6 +4,7 @@
 
 #include <fovea/format.h>
 #include <fovea/fovea.h>
+#include <fovea/terms.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -11,6 +11,7 @@
 #include "row_job.h"
 #include "tasks.h"
 
+#include <fovea/state.h>
 #include <math.h>
 
 /* Rows, of all entries, whose scores are in scratch at a time, and keys of a task. */
@@ -44,9 +45,9 @@ static fovea_problem problem_of(const fovea_nn_additive_call *call, int64_t rows
   p.v_type = t->value_type;
   p.o_type = t->o_type;
   p.kv_lens = t->kv_lens;
-  p.mask_type = FOVEA_MASK_F32;
-  p.mask_strides = (fovea_mask_strides){rows * t->kv_len, 0, t->kv_len, 1};
-  p.to_state = t->weights != NULL && t->kv_len > 0;
+  p.mask.type = FOVEA_MASK_F32;
+  p.mask.strides = (fovea_mask_strides){rows * t->kv_len, 0, t->kv_len, 1};
+  p.state = t->weights != NULL && t->kv_len > 0;
   return p;
 }
 

@@ -4,6 +4,8 @@
 
 #include "../arch/nn_kernels.h"
 
+#include <fovea/recurrent.h>
+
 /* What is projected, in scratch or the caller's. */
 typedef struct fovea_nn_projected {
   const float *numbers;

@@ -70,7 +70,7 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   const fovea_problem *p = &call->problem;
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, p->batch, p->kv_heads, p->q_len, p->qk_dim, p->v_dim, call->k.numbers, call->v.numbers,
-                      t->sequences);
+                      t->cache.sequences);
   rows.k_strides = p->k_strides;
   rows.v_strides = p->v_strides;
   rows.first_position = t->first_position;
@@ -78,7 +78,7 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   rows.rotary_positions = t->rotary_positions;
   rows.cu_seqlens = p->cu_seqlens_q;
   if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
-  rows.layer = t->layer;
+  rows.layer = t->cache.layer;
   return fovea_append(&rows, call->attention.rotary, execution, error);
 }
 
@@ -135,8 +135,8 @@ static fovea_status make_heads(const fovea_nn_attention_call *call, const fovea_
   if (!status && a->rotary) {
     status = rotate(call, &call->q, p->q_strides, p->q_len, p->cu_seqlens_q, 1, execution, error);
   }
-  if (!status && p->segmented && a->key) return append(call, execution, error);
-  if (!status && a->rotary && !p->segmented) {
+  if (!status && p->cache.segmented && a->key) return append(call, execution, error);
+  if (!status && a->rotary && !p->cache.segmented) {
     status = rotate(call, &call->k, p->k_strides, p->kv_len, p->cu_seqlens_kv, call->from_rows, execution, error);
   }
   return status;
@@ -160,7 +160,7 @@ static fovea_nn_linear_rows output_rows(const fovea_nn_attention_call *call) {
 static fovea_tensors make_tensors(const fovea_nn_attention_call *call) {
   const fovea_nn_attention *a = &call->attention;
   const fovea_nn_attention_tensors *t = &call->tensors;
-  const int segmented = call->problem.segmented;
+  const int segmented = call->problem.cache.segmented;
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, call->q.numbers, segmented ? NULL : call->k.numbers,
                      segmented ? NULL : call->v.numbers, call->o.numbers, t->lse);
@@ -195,7 +195,7 @@ static void clear_gaps(const fovea_nn_attention_call *call) {
  * before caches change, or if nothing else is wanted. */
 static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, char *memory,
                         const scratch_layout *layout, int only_checked, fovea_error *error) {
-  const int appends = call->problem.segmented && call->attention.key;
+  const int appends = call->problem.cache.segmented && call->attention.key;
   const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
   call->q.numbers = (float *)(void *)(memory + layout->q);
   call->k.numbers = (float *)(void *)(memory + layout->k);

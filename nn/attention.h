@@ -47,7 +47,7 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
 fovea_status fovea_nn_check_read_places(const fovea_nn_attention_call *call, fovea_error *error);
 
 /* Reads a problem: refuses what a layer of attention does not use, and resolves the defaults, all but those of
- * score_strides. */
+ * scores.strides. */
 fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_nn_attention_call *call,
                                              fovea_error *error);
 

@@ -9,11 +9,11 @@
 void fovea_nn_place_scores(fovea_nn_attention_call *call) {
   fovea_problem *p = &call->problem;
   call->score_keys = fovea_score_keys(p);
-  call->average_strides = p->score_strides = call->score_strides;
+  call->average_strides = p->scores.strides = call->score_strides;
   fovea_resolve_strides(&call->average_strides, fovea_contiguous_strides(1, p->q_len, p->kv_len));
-  fovea_resolve_strides(&p->score_strides, fovea_contiguous_strides(p->heads, p->q_len, p->kv_len));
+  fovea_resolve_strides(&p->scores.strides, fovea_contiguous_strides(p->heads, p->q_len, p->kv_len));
   if (call->attention.average_scores)
-    p->score_strides = fovea_contiguous_strides(p->heads, p->q_len, call->score_keys);
+    p->scores.strides = fovea_contiguous_strides(p->heads, p->q_len, call->score_keys);
 }
 
 uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call) {
@@ -31,7 +31,7 @@ typedef struct average_job {
 static void average(const void *data, int64_t first, int64_t count) {
   const average_job *job = data;
   const fovea_nn_attention_call *call = job->call;
-  const fovea_strides from = call->problem.score_strides, to = call->average_strides;
+  const fovea_strides from = call->problem.scores.strides, to = call->average_strides;
   for (int64_t i = first; i < first + count; i++) {
     const int64_t entry = i / job->rows, row = job->first + i % job->rows;
     const fovea_nn_average_args args = {

@@ -48,7 +48,7 @@ static fovea_status check_layers(const fovea_nn_attention *a, const fovea_proble
   fovea_status status = fovea_nn_check_layer("query", a->query, error);
   if (!status) status = fovea_nn_check_layer("output", a->output, error);
   if (status) return status;
-  if ((!a->key || !a->value) && (a->key || a->value || !p->segmented)) {
+  if ((!a->key || !a->value) && (a->key || a->value || !p->cache.segmented)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", a->key ? "value" : "key");
   }
   status = check_size("query", "out", a->query->out, p->heads, p->qk_dim, "heads and qk_dim", error);
@@ -69,7 +69,7 @@ fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_n
   if (!status) status = fovea_nn_check_sizes(p, error);
   if (!status) status = fovea_nn_refuse_fields(p, known, "a layer of attention has its own", error);
   if (status) return status;
-  call->score_strides = p->score_strides;
+  call->score_strides = p->scores.strides;
   fovea_resolve_problem(p);
   return FOVEA_OK;
 }
@@ -99,7 +99,7 @@ static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem 
   if (p->cu_seqlens_kv) other = "cu_seqlens_kv";
   if (p->kv_lens) other = "kv_lens";
   if (p->offsets) other = "offsets";
-  if (p->mask_begin != 0 || p->mask_begins) other = "mask_begin";
+  if (p->mask.begin != 0 || p->mask.begins) other = "mask.begin";
   if (a->rotary) other = "rotary";
   const int set = p->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
   if (p->causal && set && p->offset < -1) other = "causal, and rows whose own key lies before all keys";
@@ -132,16 +132,18 @@ static fovea_status check_settings(const fovea_nn_attention *a, const fovea_prob
                                    const fovea_nn_attention_tensors *t, fovea_error *error) {
   const char *unused = unused_layout(t), *why = "the tensor is NULL";
   const fovea_bounded flag = {"rows_first", t->rows_first, 0, 1};
-  if (t->memory && p->segmented) unused = "memory", why = "segmented is 1, so keys come from x and from the caches";
+  if (t->memory && p->cache.segmented)
+    unused = "memory", why = "cache.segmented is 1, so keys come from x and from the caches";
   if (t->memory_values && !t->memory) unused = "memory_values", why = "memory is NULL";
   if (t->memory_positions && !a->rotary) unused = "memory_positions", why = "there is no rotary";
   if (t->memory_positions && !t->memory) unused = "memory_positions", why = "memory is NULL";
-  if (t->sequences && !p->segmented) unused = "sequences", why = "segmented is 0";
-  if (t->layer != 0 && !p->segmented) unused = "layer", why = "segmented is 0";
+  if (t->cache.sequences && !p->cache.segmented) unused = "sequences", why = "cache.segmented is 0";
+  if (t->cache.layer != 0 && !p->cache.segmented) unused = "layer", why = "cache.segmented is 0";
   if (t->rows_first && (p->cu_seqlens_q || p->cu_seqlens_kv)) unused = "rows_first", why = "the batch is packed";
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
-  const fovea_status status = fovea_nn_refuse_unused_positions(
-      t->first_position, t->first_positions, t->rotary_positions, a->rotary != NULL, p->segmented && a->key, error);
+  const fovea_status status =
+      fovea_nn_refuse_unused_positions(t->first_position, t->first_positions, t->rotary_positions,
+                                       a->rotary != NULL, p->cache.segmented && a->key, error);
   return status ? status : fovea_validate_bounds(NULL, &flag, 1, error);
 }
 
@@ -159,7 +161,7 @@ static fovea_status check_tensors(const fovea_nn_attention *a, const fovea_probl
                       "value.in is %jd and key.in is %jd: they differ, but memory_values is NULL", a->value->in,
                       a->key->in);
   }
-  if (t->memory || p->segmented) return FOVEA_OK;
+  if (t->memory || p->cache.segmented) return FOVEA_OK;
   if (p->q_len != p->kv_len) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "q_len is %jd and kv_len is %jd: they differ, but memory is NULL", p->q_len, p->kv_len);
@@ -179,16 +181,16 @@ static fovea_strides strides_of(const fovea_nn_heads *heads, int64_t batch, int6
 /* The key of the bias comes first, so that the others are at positions 1 and after. */
 static void make_room_for_bias(fovea_problem *p) {
   p->kv_len++;
-  if (p->keys_end != FOVEA_UNLIMITED) p->keys_end = p->kv_len;
+  if (p->keys.end != FOVEA_UNLIMITED) p->keys.end = p->kv_len;
   if (p->offset != FOVEA_OFFSET_BOTTOM_RIGHT) p->offset++;
-  if (p->mask_type) p->mask_begin = 1;
+  if (p->mask.type) p->mask.begin = 1;
 }
 
 void fovea_nn_place_heads(fovea_problem *p, int rows_first, fovea_nn_attention_call *call) {
   if (call->attention.bias_key) make_room_for_bias(p);
-  const int64_t new_rows = p->segmented ? p->q_len : p->kv_len; /* of keys and values, for each entry */
+  const int64_t new_rows = p->cache.segmented ? p->q_len : p->kv_len; /* of keys and values, for each entry */
   const int64_t rows = p->cu_seqlens_q ? p->q_len : p->batch * p->q_len;
-  const int packed_keys = p->segmented ? p->cu_seqlens_q != NULL : p->cu_seqlens_kv != NULL;
+  const int packed_keys = p->cache.segmented ? p->cu_seqlens_q != NULL : p->cu_seqlens_kv != NULL;
   const int64_t key_rows = packed_keys ? new_rows : p->batch * new_rows;
   call->q = (fovea_nn_heads){rows, p->heads, p->qk_dim, NULL};
   call->o = (fovea_nn_heads){rows, p->heads, p->v_dim, NULL};
@@ -254,7 +256,7 @@ static fovea_status check_rotary(const fovea_nn_attention_call *call, fovea_erro
                                    .rotary_name = "memory_positions"};
   if (!rotary) return FOVEA_OK;
   const fovea_status status = fovea_nn_check_rotary(rotary, p->qk_dim, &rows, error);
-  if (status || call->from_rows || p->segmented) return status;
+  if (status || call->from_rows || p->cache.segmented) return status;
   return fovea_nn_check_rotary(rotary, p->qk_dim, &keys, error);
 }
 
@@ -288,7 +290,7 @@ static fovea_status check_output_places(const fovea_nn_attention_call *call, fov
       with_memory ? memory_of(call, 1) : none,
       {"residual", t->residual, t->residual_type, rows, out, t->residual_stride},
       {"y", t->y, t->y_type, rows, out, t->y_stride},
-      {"sinks", t->sinks, FOVEA_F32, 1, call->problem.heads, 0},
+      {"sink", t->sink, FOVEA_F32, 1, call->problem.heads, 0},
   };
   const fovea_nn_matrix scratch = fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size);
   fovea_status status = fovea_nn_check_outputs_apart(call->outputs, &scratch, 1, error);

@@ -127,7 +127,7 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
     if (status) return status;
     count = fovea_nn_add_positions(&call, parts, count);
     memcpy(outputs[1], call.outputs, sizeof call.outputs);
-    if (call.from_rows && !call.problem.segmented) {
+    if (call.from_rows && !call.problem.cache.segmented) {
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.tensors.memory is NULL");
     }
   }

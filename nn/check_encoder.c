@@ -107,7 +107,7 @@ static fovea_status check_further_outputs(const char *of, const fovea_nn_attenti
     const char *name;
     const void *data;
   } outputs[] = {{"lse", t->lse},           {"max_logits", t->max_logits},
-                 {"top_keys", t->top_keys}, {"top_scores", t->top_scores},
+                 {"top.keys", t->top.keys}, {"top.scores", t->top.scores},
                  {"entropy", t->entropy},   {"column_sums", t->column_sums}};
   for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && count > 1; i++) {
     if (!outputs[i].data) continue;
@@ -167,7 +167,7 @@ fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const f
 
 /* Whether self-attention takes the positions of the rows, beside the embedding. */
 static int takes_positions(const fovea_nn_encoder_call *call, const fovea_nn_attention *self) {
-  return !self || (self->rotary && !call->self.rotary_positions) || (call->problem.segmented && self->key);
+  return !self || (self->rotary && !call->self.rotary_positions) || (call->problem.cache.segmented && self->key);
 }
 
 /* Positions that only the embedding takes would be refused by a layer. Which of two is set, layers check. */
@@ -187,8 +187,8 @@ static fovea_status make_crossing(const fovea_nn_encoder_call *call, int64_t i, 
   if (layer->block.cross && !layer->block.cross->rotary) t->rotary_positions = t->memory_positions = NULL;
   layer->cross = (fovea_nn_attending){call->rows.cross->problem, t};
   layer->crossing = &layer->cross;
-  if (!call->cross_problem.segmented || !layer->block.cross) return FOVEA_OK;
-  t->layer += i;
+  if (!call->cross_problem.cache.segmented || !layer->block.cross) return FOVEA_OK;
+  t->cache.layer += i;
   const fovea_status status = fovea_nn_read_attention(layer->block.cross, &layer->filled, error);
   layer->filled.key = layer->filled.value = NULL;
   layer->block.cross = &layer->filled;
@@ -201,7 +201,7 @@ fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, f
   const fovea_status status = fovea_nn_block_at(&call->encoder, i, &layer->block, error);
   if (status) return status;
   *t = call->self;
-  if (call->problem.segmented) t->layer += i;
+  if (call->problem.cache.segmented) t->cache.layer += i;
   if (t->scores) t->scores += i * call->rows.self_score_layer;
   if (layer->block.self && !layer->block.self->rotary) t->rotary_positions = NULL; /* some layer has one */
   clear_positions(call, layer);

@@ -12,7 +12,7 @@ static fovea_status check_wanted(const fovea_nn_attention_call *call, int wanted
   const fovea_status status = fovea_validate_bounds(NULL, &flag, 1, error);
   if (status || wanted || (!averaged && !call->tensors.scores)) return status;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "%s is set and would not be used: problem.score_output is FOVEA_SCORES_NONE",
+                    "%s is set and would not be used: problem.scores.kind is FOVEA_SCORES_NONE",
                     averaged ? "average_scores" : "scores");
 }
 
@@ -20,9 +20,9 @@ static fovea_status check_wanted(const fovea_nn_attention_call *call, int wanted
 static fovea_status check_part(const fovea_nn_attention_call *call, fovea_error *error) {
   const fovea_problem *p = &call->problem;
   const char *part = NULL;
-  if (!fovea_is_all(p->score_heads)) part = "score_heads";
-  if (!fovea_is_all(p->score_rows)) part = "score_rows";
-  if (!fovea_is_all(p->score_keys)) part = "score_keys";
+  if (!fovea_is_all(p->scores.heads)) part = "scores.heads";
+  if (!fovea_is_all(p->scores.rows)) part = "scores.rows";
+  if (!fovea_is_all(p->scores.keys)) part = "scores.keys";
   if (!part || !call->attention.average_scores) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
                     "problem.%s is set and would not be used: average_scores is 1, and averages are of all "
@@ -50,14 +50,15 @@ static fovea_status check_output(const fovea_shape *shape, const candidate *cand
 fovea_status fovea_nn_check_outputs(fovea_nn_attention_call *call, fovea_error *error) {
   const fovea_problem *p = &call->problem;
   const fovea_nn_attention_tensors *t = &call->tensors;
-  const int averaged = call->attention.average_scores, wanted = p->score_output != FOVEA_SCORES_NONE;
-  const candidate candidates[FOVEA_NN_OUTPUT_COUNT] = {{FOVEA_SHAPE_SCORES, wanted, t->scores},
-                                                       {FOVEA_SHAPE_LSE, t->lse != NULL, t->lse},
-                                                       {FOVEA_SHAPE_MAX_LOGITS, p->max_logits, t->max_logits},
-                                                       {FOVEA_SHAPE_TOP_KEYS, p->top_k != 0, t->top_keys},
-                                                       {FOVEA_SHAPE_TOP_SCORES, p->top_k != 0, t->top_scores},
-                                                       {FOVEA_SHAPE_ENTROPY, p->entropy, t->entropy},
-                                                       {FOVEA_SHAPE_COLUMN_SUMS, p->column_sums, t->column_sums}};
+  const int averaged = call->attention.average_scores, wanted = p->scores.kind != FOVEA_SCORES_NONE;
+  const candidate candidates[FOVEA_NN_OUTPUT_COUNT] = {
+      {FOVEA_SHAPE_SCORES, wanted, t->scores},
+      {FOVEA_SHAPE_LSE, t->lse != NULL, t->lse},
+      {FOVEA_SHAPE_MAX_LOGITS, p->max_logits, t->max_logits},
+      {FOVEA_SHAPE_TOP_KEYS, p->top.k != 0, t->top.keys},
+      {FOVEA_SHAPE_TOP_SCORES, p->top.k != 0, t->top.scores},
+      {FOVEA_SHAPE_ENTROPY, p->entropy, t->entropy},
+      {FOVEA_SHAPE_COLUMN_SUMS, p->column_sums.wanted, t->column_sums}};
   fovea_shape shapes[FOVEA_SHAPES];
   fovea_status status = check_wanted(call, wanted, error);
   if (!status) status = check_part(call, error);

@@ -68,7 +68,7 @@ static fovea_status check_reach(const char *side, int64_t reach, fovea_error *er
   if (reach != FOVEA_UNLIMITED) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "problem.window_%s is FOVEA_UNLIMITED, and no chunk ends it: the memory of a stream is "
-                    "bounded by its window or its chunks; set window_%s, or chunk_size and chunk_%s",
+                    "bounded by its window or its chunks; set window_%s, or chunks.size and chunks.%s",
                     side, side, side);
 }
 
@@ -76,19 +76,20 @@ static fovea_status check_reach(const char *side, int64_t reach, fovea_error *er
 static fovea_status check_rules(fovea_nn_stream *stream, fovea_error *error) {
   const fovea_problem *p = &stream->problem;
   const fovea_bounded rules[] = {{"causal", p->causal, 0, 1},
-                                 {"chunk_size", p->chunk_size, 0, FOVEA_LENGTH_LIMIT / 8}};
+                                 {"chunks.size", p->chunks.size, 0, FOVEA_LENGTH_LIMIT / 8}};
   fovea_status status = fovea_validate_bounds(NULL, rules, 2, error);
   if (!status) status = check_side("window_left", p->window_left, error);
   if (!status) status = check_side("window_right", p->window_right, error);
-  if (!status) status = check_side("chunk_left", p->chunk_left, error);
-  if (!status) status = check_side("chunk_right", p->chunk_right, error);
+  if (!status) status = check_side("chunks.left", p->chunks.left, error);
+  if (!status) status = check_side("chunks.right", p->chunks.right, error);
   if (status) return status;
-  if (p->chunk_size == 0 && (p->chunk_left != 0 || p->chunk_right != 0)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "problem.%s is %jd and would not be used: chunk_size is 0",
-                      p->chunk_left ? "chunk_left" : "chunk_right", p->chunk_left ? p->chunk_left : p->chunk_right);
+  if (p->chunks.size == 0 && (p->chunks.left != 0 || p->chunks.right != 0)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "problem.%s is %jd and would not be used: chunks.size is 0",
+                      p->chunks.left ? "chunks.left" : "chunks.right",
+                      p->chunks.left ? p->chunks.left : p->chunks.right);
   }
-  stream->left = reach_of(p->window_left, p->chunk_size, p->chunk_left);
-  stream->right = p->causal ? 0 : reach_of(p->window_right, p->chunk_size, p->chunk_right);
+  stream->left = reach_of(p->window_left, p->chunks.size, p->chunks.left);
+  stream->right = p->causal ? 0 : reach_of(p->window_right, p->chunks.size, p->chunks.right);
   status = check_reach("left", stream->left, error);
   return status ? status : check_reach("right", stream->right, error);
 }
@@ -214,11 +215,10 @@ static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_er
 static fovea_status check_sinks(const fovea_nn_stream *stream, fovea_error *error) {
   const int wanted = stream->problem.sink == FOVEA_SINK_PER_HEAD;
   const fovea_nn_matrix sinks = fovea_nn_stream_sinks(stream);
-  if (wanted == (stream->streaming.sinks != NULL)) return fovea_nn_check_matrix(&sinks, 0, error);
-  return wanted
-             ? fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sinks is NULL; the problem's sink is FOVEA_SINK_PER_HEAD")
-             : fovea_fail(error, FOVEA_ERROR_UNUSED,
-                          "sinks is set and would not be used: the problem's sink is not FOVEA_SINK_PER_HEAD");
+  if (wanted == (stream->streaming.sink != NULL)) return fovea_nn_check_matrix(&sinks, 0, error);
+  return wanted ? fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sink is NULL; the problem's sink is FOVEA_SINK_PER_HEAD")
+                : fovea_fail(error, FOVEA_ERROR_UNUSED,
+                             "sink is set and would not be used: the problem's sink is not FOVEA_SINK_PER_HEAD");
 }
 
 /* ---- Memory ---- */
@@ -277,7 +277,7 @@ fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, const fovea_execut
   fovea_nn_plan_memory memory = plan_memory_of(stream, execution);
   fovea_nn_plans plans = fovea_nn_plans_in(&memory);
   *layout = (fovea_nn_stream_scratch){.normed = 0};
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_begins = &zero;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};

@@ -4,9 +4,9 @@
 #include "stream.h"
 
 fovea_nn_matrix fovea_nn_stream_sinks(const fovea_nn_stream *stream) {
-  const float *sinks = stream->streaming.sinks;
+  const float *sinks = stream->streaming.sink;
   const int64_t heads = stream->problem.heads;
-  return (fovea_nn_matrix){"sinks", sinks, FOVEA_F32, sinks ? stream->streaming.layers : 0, heads, heads};
+  return (fovea_nn_matrix){"sink", sinks, FOVEA_F32, sinks ? stream->streaming.layers : 0, heads, heads};
 }
 
 /* A layer's attention has lost its key and value to the stream. */

@@ -2,6 +2,7 @@
 #ifndef FOVEA_NN_DEFAULTS_H
 #define FOVEA_NN_DEFAULTS_H
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 #include <string.h>

@@ -4,6 +4,8 @@
 
 #include "transformer_block.h"
 
+#include <fovea/encoder.h>
+
 /* The rows of a call that was checked, and its scratch. */
 typedef struct fovea_nn_encoder_shape {
   int64_t rows, dim;

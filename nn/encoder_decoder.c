@@ -45,7 +45,7 @@ static fovea_status check_cross(const coding_call *call, fovea_error *error) {
   if (t->memory_values) unused = "tensors.memory_values";
   if (t->memory_type != FOVEA_F32) unused = "tensors.memory_type";
   if (t->memory_stride != FOVEA_CONTIGUOUS) unused = "tensors.memory_stride";
-  if (call->cross_problem.segmented) unused = "problem.segmented";
+  if (call->cross_problem.cache.segmented) unused = "problem.cache.segmented";
   if (!unused) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross.%s is set and would not be used: the source is the memory",
                     unused);

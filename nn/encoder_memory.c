@@ -84,7 +84,7 @@ static fovea_status check_layers(const memory_call *call, fovea_error *error) {
 /* The projections have a row for each of the memory, whatever the problem is for later. */
 static void place_heads(memory_call *call) {
   fovea_problem *p = &call->problem;
-  p->segmented = p->holes = 0;
+  p->cache.segmented = p->cache.holes = 0;
   p->q_len = 0;
   p->cu_seqlens_q = NULL;
   fovea_nn_place_heads(p, call->tensors.rows_first, &call->heads);
@@ -184,13 +184,14 @@ static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, 
   if (!status) status = project(call, attention.key, 0, k, &execution, error);
   if (!status) status = project(call, attention.value, 1, v, &execution, error);
   if (status) return status;
-  fovea_new_rows_init(&rows, p->batch, p->kv_heads, p->kv_len, p->qk_dim, p->v_dim, k, v, call->tensors.sequences);
+  fovea_new_rows_init(&rows, p->batch, p->kv_heads, p->kv_len, p->qk_dim, p->v_dim, k, v,
+                      call->tensors.cache.sequences);
   rows.k_strides = p->k_strides;
   rows.v_strides = p->v_strides;
   rows.cu_seqlens = p->cu_seqlens_kv;
   rows.row_counts = p->cu_seqlens_kv ? NULL : p->kv_lens;
   rows.rotary_positions = attention.rotary ? call->tensors.memory_positions : NULL; /* some layer has one */
-  rows.layer = call->tensors.layer + i;
+  rows.layer = call->tensors.cache.layer + i;
   return fovea_append(&rows, attention.rotary, &execution, error);
 }
 

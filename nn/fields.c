@@ -30,7 +30,7 @@ void fovea_nn_copy_fields(const fovea_problem *from, uint64_t features, fovea_pr
 const char *fovea_nn_other_field(const fovea_problem *p, uint64_t known) {
   fovea_problem given = *p, expected;
   fovea_problem_init(&expected, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
-  if (p->keys_end == p->kv_len) expected.keys_end = p->kv_len; /* which is the default by another name */
+  if (p->keys.end == p->kv_len) expected.keys.end = p->kv_len; /* which is the default by another name */
   fovea_nn_copy_fields(p, known, &expected);
   fovea_resolve_problem(&given); /* what a default stands for may be set by its numbers, too */
   fovea_resolve_problem(&expected);

@@ -4,6 +4,8 @@
 
 #include "matrix.h"
 
+#include <fovea/embedding.h>
+
 typedef struct fovea_nn_ids {
   const char *name;
   const void *data;

@@ -10,6 +10,8 @@
 #include "linear.h"
 #include "row_job.h"
 
+#include <fovea/recurrent.h>
+
 /* GATES_GRU is a GRU, GATES_LSTM an LSTM. */
 enum { GATES_GRU = 3, GATES_LSTM = 4 };
 

@@ -97,12 +97,12 @@ static fovea_status compute(const fovea_nn_stream_call *call, int64_t index, int
   int64_t begin;
   fovea_status status = find_ring(s, index, layer->length, &begin, segments, &sequence, error);
   if (status) return status;
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_begins = &begin;
   problem.offset = done;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
-  tensors.sequences = &sequence;
-  if (s->streaming.sinks) tensors.sinks = s->streaming.sinks + index * problem.heads;
+  tensors.cache.sequences = &sequence;
+  if (s->streaming.sink) tensors.sink = s->streaming.sink + index * problem.heads;
   if (layer->attention.rotary) tensors.first_position = done;
   execution.scratch = call->scratch;
   execution.scratch_size = call->layout.all.size;
@@ -174,7 +174,7 @@ static fovea_status check_tensors(const fovea_nn_stream_call *call, int64_t rows
   fovea_status status = fovea_nn_check_matrix(&x, 0, error);
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
   /* The end of a chunk lets more rows out than were read. */
-  const int in_place = call->y == from && s->problem.chunk_size == 0;
+  const int in_place = call->y == from && s->problem.chunks.size == 0;
   if (!status && !in_place) status = fovea_nn_check_apart(&y, &x, error);
   if (!status) status = fovea_nn_check_apart(&y, &memory, error);
   if (!status) status = fovea_nn_stream_check_apart(s, &y, error);

@@ -5,7 +5,9 @@
 #include "layer_scratch.h"
 #include "matrix.h"
 
+#include <fovea/cache.h>
 #include <fovea/nn.h>
+#include <fovea/stream.h>
 
 /* One layer. Frames that wait for those on their right stay in `rows`, so that queries and residuals can be made of
  * them. */
@@ -40,8 +42,8 @@ static inline int64_t fovea_nn_stream_ready(const fovea_nn_stream *stream, int64
   const fovea_problem *p = &stream->problem;
   const int64_t window = p->causal ? 0 : p->window_right;
   int64_t ready = window != FOVEA_UNLIMITED && length > window ? length - window : 0;
-  if (p->chunk_size > 0 && p->chunk_right != FOVEA_UNLIMITED && length > p->chunk_right) {
-    const int64_t chunks = (length - p->chunk_right) / p->chunk_size * p->chunk_size;
+  if (p->chunks.size > 0 && p->chunks.right != FOVEA_UNLIMITED && length > p->chunks.right) {
+    const int64_t chunks = (length - p->chunks.right) / p->chunks.size * p->chunks.size;
     if (chunks > ready) ready = chunks;
   }
   return ready;

@@ -3,6 +3,7 @@
 #include "../src/base/buckets.h"
 #include "../src/base/validate.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 int64_t fovea_nn_t5_bucket(int64_t relative, int bidirectional, int64_t buckets, int64_t max_distance) {

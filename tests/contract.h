@@ -29,7 +29,7 @@ struct contract_row {
   int (*sees)(const void *rules, int64_t position); /* whether the row sees the key at the position */
   const void *rules;
   enum contract_normaliser normaliser;
-  /* Vectors of distances from -shaw_distance to shaw_distance, of the row's head; NULL: none. */
+  /* Vectors of distances from -shaw_distance to shaw.distance, of the row's head; NULL: none. */
   const float *shaw_keys, *shaw_values;
   int64_t shaw_distance, own;    /* own: position of the row's own key */
   enum contract_divisor divisor; /* of normalisers other than the softmax, like the two below */

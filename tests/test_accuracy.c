@@ -110,8 +110,8 @@ static void test_features(void **state) {
     problem.causal = i % 2;
     problem.softcap = softcaps[i % 4];
     problem.sink = (fovea_sink)(i / 2 % 3);
-    problem.mask_type = (fovea_mask_type)(i % 6);
-    problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 2, 40, problem.kv_len);
+    problem.mask.type = (fovea_mask_type)(i % 6);
+    problem.mask.strides = fovea_mask_layout(problem.mask.type, 2, 2, 40, problem.kv_len);
     problem.q_type = problem.k_type = problem.v_type = (fovea_type)(i / 3 % 3);
     problem.o_type = (fovea_type)(i / 4 % 3);
     struct trial trial = trial_create(&problem, (uint64_t)(300 + i));

@@ -78,7 +78,7 @@ static int set_up(void **state) {
   fovea_problem_init(&problem, 40, 4, 2, 30, 130, 16, 16); /* too many entries for a plan on the stack */
   problem.causal = 1;
   problem.k_type = FOVEA_BF16;
-  problem.mask_type = FOVEA_MASK_BOOL;
+  problem.mask.type = FOVEA_MASK_BOOL;
   expected = trial_create(&problem, 1);
   trial_run(&expected, NULL, NULL);
   trial = trial_create(&problem, 1);

@@ -217,14 +217,14 @@ static void attend(struct world *world) {
   problem.causal = 1;
   problem.q_strides = problem.o_strides = (fovea_strides){HEADS * 3 * DIM_LIMIT, 3 * DIM_LIMIT, DIM_LIMIT};
   problem.lse_strides = (fovea_strides){HEADS * 3, 3, 1};
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_lens = lengths;
   problem.kv_begins = begins;
   problem.q_lens = q_lens;
   problem_random_modes(&problem, generator, 4);
   problem_remove_vectors(&problem);
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse[0][0]);
-  tensors.sequences = world->sequences;
+  tensors.cache.sequences = world->sequences;
   assert_ok(fovea_attend(&problem, &tensors, on_isa(world->isa), &error), &error);
   for (int s = 0; s < SEQUENCES; s++)
     for (int64_t head = 0; head < HEADS; head++)

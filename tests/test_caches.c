@@ -128,7 +128,7 @@ static void test_begins_alone(void **state) {
     problem.causal = i % 3 == 0;
     problem.k_type = (fovea_type)(i % 3);
     fovea_problem masked = problem;
-    masked.mask_type = FOVEA_MASK_BOOL;
+    masked.mask.type = FOVEA_MASK_BOOL;
     struct trial expected = trial_create(&masked, (uint64_t)i);
     unsigned char *mask = expected.mask.data;
     for (int64_t element = 0; element < 2 * rows * length; element++) mask[element] = element % length >= begins[0];
@@ -192,7 +192,7 @@ static int attend_to_ring(const struct trial *whole, const fovea_sequence *seque
   problem.q_len = end - first;
   problem.kv_len = keys;
   problem.offset = first;
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_begins = &begin;
   problem.o_strides = (fovea_strides){0, STREAM * STREAM_DIM, STREAM_DIM};
   problem.lse_strides = (fovea_strides){0, STREAM, 1};
@@ -200,7 +200,7 @@ static int attend_to_ring(const struct trial *whole, const fovea_sequence *seque
   tensors.k = tensors.v = NULL;
   tensors.o = o;
   tensors.lse = lse[0];
-  tensors.sequences = sequence;
+  tensors.cache.sequences = sequence;
   if (fovea_attend(&problem, &tensors, NULL, NULL) != FOVEA_OK) return 0;
   for (int64_t head = 0; head < STREAM_HEADS; head++)
     for (int64_t row = first; row < end; row++) {
@@ -233,7 +233,7 @@ static int stream_through_ring(const struct trial *whole, int64_t capacity, int6
                         (const float *)tensors.v + (end - push) * problem->v_strides.row, &sequence);
     rows.first_position = end - push;
     assert_int_equal(fovea_append(&rows, NULL, NULL, NULL), FOVEA_OK);
-    while ((ready / problem->chunk_size + 1) * problem->chunk_size + problem->chunk_right <= end) ready++;
+    while ((ready / problem->chunks.size + 1) * problem->chunks.size + problem->chunks.right <= end) ready++;
     if (ready > first) right = attend_to_ring(whole, &sequence, begin, end, first, ready);
   }
   return right;
@@ -250,9 +250,9 @@ static void test_chunks_in_rings(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, STREAM_HEADS, 1, STREAM, STREAM, STREAM_DIM, STREAM_DIM);
     fovea_problem_resolve(&problem, NULL);
-    problem.chunk_size = chunk;
-    problem.chunk_left = left;
-    problem.chunk_right = right;
+    problem.chunks.size = chunk;
+    problem.chunks.left = left;
+    problem.chunks.right = right;
     problem.offset = 0;
     struct trial whole = trial_create(&problem, i);
     trial_run(&whole, NULL, NULL);

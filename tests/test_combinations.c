@@ -16,7 +16,7 @@ static int is_accepted(const fovea_problem *problem) {
   const fovea_status status = fovea_plan_create(problem, NULL, &plan, &error);
   fovea_plan_destroy(plan);
   if (status == FOVEA_OK) return 1;
-  const int excluded = status == FOVEA_ERROR_ARGUMENT && strcmp(error.field, "divisor") == 0;
+  const int excluded = status == FOVEA_ERROR_ARGUMENT && strcmp(error.field, "normaliser.divisor") == 0;
   const int scaled = status == FOVEA_ERROR_ARGUMENT && strcmp(error.field, "scale") == 0;
   if (status != FOVEA_ERROR_UNUSED && !excluded && !scaled) fail_msg("status %d: %s", (int)status, error.text);
   return 0;
@@ -123,8 +123,8 @@ static void check_rows(fovea_problem (*make)(int64_t rows, int64_t keys), void (
 static fovea_problem problem_without_weights(int64_t rows, int64_t keys) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, rows, keys, 8, 24);
-  problem.normaliser = FOVEA_NORMALISER_RELU;
-  problem.divisor = FOVEA_DIVISOR_SUM;
+  problem.normaliser.kind = FOVEA_NORMALISER_RELU;
+  problem.normaliser.divisor = FOVEA_DIVISOR_SUM;
   return problem;
 }
 
@@ -144,11 +144,11 @@ static void test_sums_of_zero(void **state) {
 static fovea_problem problem_of_score_part(int64_t rows, int64_t keys) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, rows, keys, 8, 24);
-  problem.normaliser = FOVEA_NORMALISER_SIGMOID;
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
-  problem.score_heads = (fovea_range){1, 3};
-  problem.score_rows = (fovea_range){rows / 2, rows};
-  problem.score_strides = (fovea_strides){2 * (rows - rows / 2) * keys, (rows - rows / 2) * keys, keys};
+  problem.normaliser.kind = FOVEA_NORMALISER_SIGMOID;
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
+  problem.scores.heads = (fovea_range){1, 3};
+  problem.scores.rows = (fovea_range){rows / 2, rows};
+  problem.scores.strides = (fovea_strides){2 * (rows - rows / 2) * keys, (rows - rows / 2) * keys, keys};
   return problem;
 }
 

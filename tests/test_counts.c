@@ -87,7 +87,7 @@ static void check_counts(const struct trial *trial, const char *isa, const fovea
   if (of_run.pairs_computed != computed || of_run.pairs_seen != seen)
     fail_msg("%s: %lld computed, the run says %lld; %lld seen, the run says %lld; %s", isa, (long long)computed,
              (long long)of_run.pairs_computed, (long long)seen, (long long)of_run.pairs_seen, text);
-  if (problem->mask_type != FOVEA_MASK_NONE || panels) return;
+  if (problem->mask.type != FOVEA_MASK_NONE || panels) return;
   assert_int_equal(of_plan.pairs_computed, computed);
   assert_int_equal(of_plan.pairs_seen, seen);
 }
@@ -102,9 +102,9 @@ static void check_problem(const fovea_problem *problem, uint64_t seed, struct ge
     struct cache cache = cache_create(&trial, (enum cache_kind)kind, 0, NULL, generator);
     fovea_problem segmented = *problem;
     fovea_tensors cached = tensors;
-    segmented.segmented = 1;
+    segmented.cache.segmented = 1;
     cached.k = cached.v = NULL;
-    cached.sequences = cache.sequences;
+    cached.cache.sequences = cache.sequences;
     for (const char *const *isa = whole_isas_for(problem); *isa != NULL; isa++)
       check_counts(&trial, *isa, &segmented, &cached, kind != CACHE_CONTIGUOUS);
     cache_destroy(&cache);
@@ -119,12 +119,12 @@ static void test_random_problems(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, USUAL_OR_LONG(INT64_C(200000), INT64_C(3000000)));
     if (i % 2) problem_random_features(&listed.problem, &generator);
-    if (i % 3 && listed.problem.score_output) {
+    if (i % 3 && listed.problem.scores.kind) {
       fovea_problem *p = &listed.problem;
-      p->score_heads.begin = generator_below(&generator, p->heads);
-      p->score_rows.end = generator_below(&generator, p->q_len + 1);
-      p->score_keys = (fovea_range){generator_below(&generator, 2) * p->kv_len / 3, FOVEA_UNLIMITED};
-      if (p->cu_seqlens_kv) p->score_keys.begin = 0;
+      p->scores.heads.begin = generator_below(&generator, p->heads);
+      p->scores.rows.end = generator_below(&generator, p->q_len + 1);
+      p->scores.keys = (fovea_range){generator_below(&generator, 2) * p->kv_len / 3, FOVEA_UNLIMITED};
+      if (p->cu_seqlens_kv) p->scores.keys.begin = 0;
     }
     check_problem(&listed.problem, (uint64_t)i, &generator);
   }

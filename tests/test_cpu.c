@@ -296,7 +296,7 @@ static void test_visible_part(void **state) {
     struct trial trial = trial_create(&problem, 1);
     trial_run(&trial, NULL, NULL);
     assert_contract(&trial, 1000000);
-    trial.problem.scores = trial.problem.values = FOVEA_MODE_INT8;
+    trial.problem.modes.score = trial.problem.modes.value = FOVEA_MODE_INT8;
     trial_clear(&trial);
     trial_run(&trial, NULL, NULL);
     assert_contract(&trial, 1000000);

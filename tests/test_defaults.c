@@ -4,7 +4,11 @@
 #include "support/check.h"
 #include "support/error_says.h"
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
+#include <fovea/rotary.h>
+#include <fovea/state.h>
+#include <fovea/terms.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -37,13 +41,13 @@ static void attend(fovea_problem *problem, struct outputs *outputs) {
   fovea_tensors tensors;
   fovea_error error;
   memset(outputs, 0x5a, sizeof *outputs);
-  problem->mask_type = FOVEA_MASK_BOOL;
-  problem->score_output = FOVEA_SCORES_WEIGHTS;
-  problem->top_k = TOP;
+  problem->mask.type = FOVEA_MASK_BOOL;
+  problem->scores.kind = FOVEA_SCORES_WEIGHTS;
+  problem->top.k = TOP;
   fovea_tensors_init(&tensors, q, k, v, outputs->o, outputs->lse);
   tensors.mask = mask;
   tensors.scores = outputs->scores;
-  tensors.top_keys = outputs->top_keys;
+  tensors.top.keys = outputs->top_keys;
   if (fovea_attend(problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
@@ -67,21 +71,6 @@ static void test_problem_sizes(void **state) {
     attend(&p, &given);
     if (memcmp(&given, &expected, sizeof given) != 0) fail_msg("size %d: other bits", size);
   }
-}
-
-/* A program that was compiled with the fields of the first version. */
-static void test_first_fields(void **state) {
-  (void)state;
-  static float expected[BATCH * HEADS * ROWS * V_DIM], given[BATCH * HEADS * ROWS * V_DIM];
-  fovea_problem p = whole_problem();
-  fovea_tensors tensors;
-  fovea_tensors_init(&tensors, q, k, v, expected, NULL);
-  assert_int_equal(fovea_attend(&p, &tensors, NULL, NULL), FOVEA_OK);
-  fovea_problem_init_sized(&p, offsetof(fovea_problem, q_type), BATCH, HEADS, KV_HEADS, 1, 1, 1, 1);
-  p.q_len = ROWS, p.kv_len = KEYS, p.qk_dim = DIM, p.v_dim = V_DIM;
-  tensors.o = given;
-  assert_int_equal(fovea_attend(&p, &tensors, NULL, NULL), FOVEA_OK);
-  assert_memory_equal(given, expected, sizeof given);
 }
 
 /* An axis that is set stays, and the others are those of contiguous tensors. */
@@ -113,8 +102,8 @@ static void test_zeros(void **state) {
   for (int i = 0; i < BATCH * HEADS * ROWS * V_DIM; i++) assert_true(given.o[i] == one_v[i % V_DIM]);
 
   p = whole_problem(); /* one element of a mask for all, as fovea_mask_layout() says */
-  p.mask_type = FOVEA_MASK_BOOL;
-  p.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 1, 1);
+  p.mask.type = FOVEA_MASK_BOOL;
+  p.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 1, 1);
   const unsigned char seen = 0;
   fovea_tensors_init(&tensors, q, k, v, given.o, NULL);
   tensors.mask = &seen;
@@ -164,10 +153,10 @@ static void test_resolve(void **state) {
   assert_int_equal(p.v_strides.row, 100);
   assert_int_equal(p.o_strides.row, V_DIM);
   assert_int_equal(p.lse_strides.head, ROWS);
-  assert_int_equal(p.mask_strides.batch, HEADS * ROWS * KEYS);
-  assert_int_equal(p.mask_strides.key, 1);
-  assert_int_equal(p.score_strides.row, KEYS);
-  assert_true(p.top_k_strides.row == FOVEA_CONTIGUOUS); /* there are none without top_k */
+  assert_int_equal(p.mask.strides.batch, HEADS * ROWS * KEYS);
+  assert_int_equal(p.mask.strides.key, 1);
+  assert_int_equal(p.scores.strides.row, KEYS);
+  assert_true(p.top.strides.row == FOVEA_CONTIGUOUS); /* there are none without top_k */
   assert_int_equal(fovea_problem_resolve(NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "problem is NULL");
   p.struct_size = 3;
@@ -258,10 +247,10 @@ static void test_state(void **state) {
     fovea_state of;
     fovea_tensors tensors;
     fovea_problem p = whole_problem();
-    p.to_state = 1;
+    p.state = 1;
     fovea_state_init(&of, BATCH, late ? 1 : HEADS, late ? 1 : ROWS, late ? 1 : V_DIM, 0, late ? 1 : KEYS,
                      late ? given : expected);
-    of.heads = HEADS, of.rows = ROWS, of.dim = V_DIM, of.keys_end = KEYS;
+    of.heads = HEADS, of.rows = ROWS, of.dim = V_DIM, of.keys.end = KEYS;
     fovea_tensors_init(&tensors, q, k, v, NULL, NULL);
     tensors.state = &of;
     assert_int_equal(fovea_attend(&p, &tensors, NULL, NULL), FOVEA_OK);
@@ -279,7 +268,7 @@ static void test_state_and_scratch(void **state) {
   fovea_execution execution;
   fovea_error error;
   fovea_problem p = whole_problem();
-  p.to_state = 1;
+  p.state = 1;
   fovea_execution_init(&execution);
   execution.threads = 1;
   execution.scratch = memory + 64 * 32;
@@ -294,12 +283,17 @@ static void test_state_and_scratch(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_problem_sizes), cmocka_unit_test(test_first_fields),
-      cmocka_unit_test(test_one_axis),      cmocka_unit_test(test_zeros),
-      cmocka_unit_test(test_scale),         cmocka_unit_test(test_resolve),
-      cmocka_unit_test(test_relative_term), cmocka_unit_test(test_rotation),
-      cmocka_unit_test(test_hadamard),      cmocka_unit_test(test_new_rows),
-      cmocka_unit_test(test_state),         cmocka_unit_test(test_state_and_scratch),
+      cmocka_unit_test(test_problem_sizes),
+      cmocka_unit_test(test_one_axis),
+      cmocka_unit_test(test_zeros),
+      cmocka_unit_test(test_scale),
+      cmocka_unit_test(test_resolve),
+      cmocka_unit_test(test_relative_term),
+      cmocka_unit_test(test_rotation),
+      cmocka_unit_test(test_hadamard),
+      cmocka_unit_test(test_new_rows),
+      cmocka_unit_test(test_state),
+      cmocka_unit_test(test_state_and_scratch),
   };
   return cmocka_run_group_tests(tests, make_numbers, NULL);
 }

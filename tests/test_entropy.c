@@ -86,9 +86,8 @@ static void test_refusals(void **state) {
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "entropy is 2; it must be 0 or 1");
   problem.entropy = 0;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "entropy is not NULL and would not be used");
-  problem.entropy = problem.to_state = 1;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED,
-                        "entropy is 1 and would not be used: to_state is 1");
+  problem.entropy = problem.state = 1;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "entropy is 1 and would not be used: state is 1");
   trial_destroy(&trial);
 }
 

@@ -78,7 +78,7 @@ static void test_fields(void **state) {
   (void)state;
   assert_field("q", "q is NULL");
   assert_field("kv_lens[3]", "kv_lens[3] is -1; it must be from 0 to 5");
-  assert_field("mask_strides.row", "mask_strides.row is 3");
+  assert_field("mask.strides.row", "mask.strides.row is 3");
   assert_field("sequences[0].segments[12].k", "sequences[0].segments[12].k: the elements reach too far");
   assert_field("streams[1]", "streams[1]: No memory");
   assert_field("", "No memory for a plan of 7 batch entries");

@@ -77,14 +77,14 @@ static void test_null_where_empty(void **state) {
 static void test_struct_sizes(void **state) {
   (void)state;
   REFUSED(call.problem.struct_size = 0, FOVEA_ERROR_ARGUMENT, "problem", "0");
-  REFUSED(call.problem.struct_size += 8, FOVEA_ERROR_ARGUMENT, "problem", "newer one",
+  REFUSED(call.problem.struct_size += 8, FOVEA_ERROR_ARGUMENT, "problem", "another version",
           "not initialised: call fovea_problem_init()");
   REFUSED(memset(&call.problem, 0xaa, sizeof call.problem), FOVEA_ERROR_ARGUMENT,
           "problem.struct_size: 12297829382473034410", "not initialised: call fovea_problem_init()");
   REFUSED(call.tensors.q = (const char *)call.tensors.q + 1, FOVEA_ERROR_ARGUMENT,
           "q is 1 bytes off an address that is a multiple of 4");
   char most[32];
-  snprintf(most, sizeof most, "is %llu, more", (unsigned long long)SIZE_MAX);
+  snprintf(most, sizeof most, "is %llu, and", (unsigned long long)SIZE_MAX);
   REFUSED(call.problem.struct_size = SIZE_MAX, FOVEA_ERROR_ARGUMENT, "problem", most);
   REFUSED(call.tensors.struct_size = SIZE_MAX, FOVEA_ERROR_ARGUMENT, "tensors", most);
   REFUSED(call.execution.struct_size = SIZE_MAX, FOVEA_ERROR_ARGUMENT, "execution", most);
@@ -154,10 +154,11 @@ static void test_rules(void **state) {
   (void)state;
   REFUSED(call.problem.window_left = -2, FOVEA_ERROR_ARGUMENT, "window_left", "-2", "-1");
   REFUSED(call.problem.window_right = INT64_MIN, FOVEA_ERROR_ARGUMENT, "window_right", "-1");
-  REFUSED(call.problem.chunk_size = -1, FOVEA_ERROR_ARGUMENT, "chunk_size", "-1", "0");
-  REFUSED((call.problem.chunk_size = 4, call.problem.chunk_left = -2), FOVEA_ERROR_ARGUMENT, "chunk_left", "-2",
+  REFUSED(call.problem.chunks.size = -1, FOVEA_ERROR_ARGUMENT, "chunks.size", "-1", "0");
+  REFUSED((call.problem.chunks.size = 4, call.problem.chunks.left = -2), FOVEA_ERROR_ARGUMENT, "chunks.left", "-2",
           "-1");
-  REFUSED((call.problem.chunk_size = 4, call.problem.chunk_right = -9), FOVEA_ERROR_ARGUMENT, "chunk_right", "-9");
+  REFUSED((call.problem.chunks.size = 4, call.problem.chunks.right = -9), FOVEA_ERROR_ARGUMENT, "chunks.right",
+          "-9");
   REFUSED(call.problem.causal = 2, FOVEA_ERROR_ARGUMENT, "causal", "2", "1");
   REFUSED(call.problem.offset = INT64_MAX, FOVEA_ERROR_ARGUMENT, "offset", "9223372036854775807");
   REFUSED(call.problem.offset = INT64_MIN + 1, FOVEA_ERROR_ARGUMENT, "offset", "-9223372036854775807");

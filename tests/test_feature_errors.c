@@ -10,7 +10,7 @@ static int set_up(void **state) {
   fovea_problem_init(&problem, 2, 6, 3, 10, 20, 8, 16);
   problem.q_type = problem.v_type = FOVEA_F16;
   problem.k_type = problem.o_type = FOVEA_BF16;
-  problem.mask_type = FOVEA_MASK_F16;
+  problem.mask.type = FOVEA_MASK_F16;
   problem.softcap = 5.0;
   problem.sink = FOVEA_SINK_PER_HEAD;
   trial = trial_create(&problem, 1);
@@ -30,8 +30,8 @@ static void test_types(void **state) {
   REFUSED(call.problem.k_type = (fovea_type)-1, FOVEA_ERROR_ARGUMENT, "k_type", "-1", "0");
   REFUSED(call.problem.v_type = (fovea_type)99, FOVEA_ERROR_ARGUMENT, "v_type", "99", "2");
   REFUSED(call.problem.o_type = (fovea_type)INT32_MAX, FOVEA_ERROR_ARGUMENT, "o_type", "2147483647", "2");
-  REFUSED(call.problem.mask_type = (fovea_mask_type)6, FOVEA_ERROR_ARGUMENT, "mask_type", "6", "5");
-  REFUSED(call.problem.mask_type = (fovea_mask_type)INT32_MIN, FOVEA_ERROR_ARGUMENT, "mask_type", "-2147483648");
+  REFUSED(call.problem.mask.type = (fovea_mask_type)6, FOVEA_ERROR_ARGUMENT, "mask.type", "6", "5");
+  REFUSED(call.problem.mask.type = (fovea_mask_type)INT32_MIN, FOVEA_ERROR_ARGUMENT, "mask.type", "-2147483648");
   REFUSED(call.problem.sink = (fovea_sink)3, FOVEA_ERROR_ARGUMENT, "sink", "3", "2");
   REFUSED(call.problem.sink = (fovea_sink)-7, FOVEA_ERROR_ARGUMENT, "sink", "-7", "0");
 }
@@ -39,64 +39,64 @@ static void test_types(void **state) {
 static void test_masks(void **state) {
   (void)state;
   static const int64_t zeros[] = {0, 0};
-  ACCEPTED(call.problem.mask_keys = FOVEA_UNLIMITED);
-  REFUSED(call.problem.mask_keys = -2, FOVEA_ERROR_ARGUMENT, "mask_keys", "-2", "0", "20");
-  REFUSED(call.problem.mask_keys = 21, FOVEA_ERROR_ARGUMENT, "mask_keys", "21", "20");
-  REFUSED(call.problem.mask_keys = INT64_MAX, FOVEA_ERROR_ARGUMENT, "mask_keys", "9223372036854775807");
-  REFUSED(call.problem.mask_strides.key = 2, FOVEA_ERROR_ARGUMENT, "mask_strides.key", "2", "1");
-  REFUSED(call.problem.mask_strides.key = -1, FOVEA_ERROR_ARGUMENT, "mask_strides.key", "-1");
+  ACCEPTED(call.problem.mask.keys = FOVEA_UNLIMITED);
+  REFUSED(call.problem.mask.keys = -2, FOVEA_ERROR_ARGUMENT, "mask.keys", "-2", "0", "20");
+  REFUSED(call.problem.mask.keys = 21, FOVEA_ERROR_ARGUMENT, "mask.keys", "21", "20");
+  REFUSED(call.problem.mask.keys = INT64_MAX, FOVEA_ERROR_ARGUMENT, "mask.keys", "9223372036854775807");
+  REFUSED(call.problem.mask.strides.key = 2, FOVEA_ERROR_ARGUMENT, "mask.strides.key", "2", "1");
+  REFUSED(call.problem.mask.strides.key = -1, FOVEA_ERROR_ARGUMENT, "mask.strides.key", "-1");
 #define BITS                                                                                                       \
-  (call.problem.mask_type = FOVEA_MASK_BITS,                                                                       \
-   call.problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 6, 10, 20))
+  (call.problem.mask.type = FOVEA_MASK_BITS,                                                                       \
+   call.problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 6, 10, 20))
   ACCEPTED(BITS);
-  REFUSED((BITS, call.problem.mask_strides.row = 20), FOVEA_ERROR_ARGUMENT, "mask_strides.row", "20", "8");
-  REFUSED((BITS, call.problem.mask_strides.head = 241), FOVEA_ERROR_ARGUMENT, "mask_strides.head", "241", "8");
-  REFUSED((BITS, call.problem.mask_strides.batch = -4), FOVEA_ERROR_ARGUMENT, "mask_strides.batch", "-4", "8");
-  ACCEPTED((BITS, call.problem.mask_strides.batch = 0, call.problem.mask_strides.row = 0));
-#define NO_MASK (call.problem.mask_type = FOVEA_MASK_NONE, call.tensors.mask = NULL)
-  ACCEPTED((NO_MASK, call.problem.mask_strides.key = 9)); /* a set stride cannot be told from the default */
-  REFUSED((NO_MASK, call.problem.mask_keys = 20), FOVEA_ERROR_UNUSED, "mask_keys", "mask_type", "FOVEA_MASK_NONE");
-  REFUSED((NO_MASK, call.problem.mask_keys = -5), FOVEA_ERROR_UNUSED, "mask_keys", "mask_type");
-  REFUSED((NO_MASK, call.problem.mask_begin = 1), FOVEA_ERROR_UNUSED, "mask_begin ", "mask_type",
+  REFUSED((BITS, call.problem.mask.strides.row = 20), FOVEA_ERROR_ARGUMENT, "mask.strides.row", "20", "8");
+  REFUSED((BITS, call.problem.mask.strides.head = 241), FOVEA_ERROR_ARGUMENT, "mask.strides.head", "241", "8");
+  REFUSED((BITS, call.problem.mask.strides.batch = -4), FOVEA_ERROR_ARGUMENT, "mask.strides.batch", "-4", "8");
+  ACCEPTED((BITS, call.problem.mask.strides.batch = 0, call.problem.mask.strides.row = 0));
+#define NO_MASK (call.problem.mask.type = FOVEA_MASK_NONE, call.tensors.mask = NULL)
+  ACCEPTED((NO_MASK, call.problem.mask.strides.key = 9)); /* a set stride cannot be told from the default */
+  REFUSED((NO_MASK, call.problem.mask.keys = 20), FOVEA_ERROR_UNUSED, "mask.keys", "mask.type", "FOVEA_MASK_NONE");
+  REFUSED((NO_MASK, call.problem.mask.keys = -5), FOVEA_ERROR_UNUSED, "mask.keys", "mask.type");
+  REFUSED((NO_MASK, call.problem.mask.begin = 1), FOVEA_ERROR_UNUSED, "mask.begin ", "mask.type",
           "FOVEA_MASK_NONE");
-  REFUSED((NO_MASK, call.problem.mask_begins = zeros), FOVEA_ERROR_UNUSED, "mask_begins", "mask_type");
-  REFUSED(call.problem.mask_type = FOVEA_MASK_NONE, FOVEA_ERROR_UNUSED, "mask is not NULL", "mask_type");
+  REFUSED((NO_MASK, call.problem.mask.begins = zeros), FOVEA_ERROR_UNUSED, "mask.begins", "mask.type");
+  REFUSED(call.problem.mask.type = FOVEA_MASK_NONE, FOVEA_ERROR_UNUSED, "mask is not NULL", "mask.type");
 }
 
-/* mask_begin and mask_begins. */
+/* mask.begin and mask.begins. */
 static void test_mask_begin(void **state) {
   (void)state;
   static const int64_t zeros[] = {0, 0}, good[] = {20, 7}, beyond[] = {20, 21}, negative[] = {-1, 0},
                        lens[] = {20, 6};
   static const int32_t packed[] = {2, 9, 20};
-  ACCEPTED(call.problem.mask_begin = 20);
-  ACCEPTED(call.problem.mask_begins = good);
-  REFUSED(call.problem.mask_begin = 21, FOVEA_ERROR_ARGUMENT, "mask_begin is 21", "kv_len", "20");
-  REFUSED(call.problem.mask_begin = -1, FOVEA_ERROR_ARGUMENT, "mask_begin is -1", "from 0 to");
-  REFUSED(call.problem.mask_begin = INT64_MIN, FOVEA_ERROR_ARGUMENT, "mask_begin is -9223372036854775808");
-  REFUSED((call.problem.mask_begin = 3, call.problem.mask_begins = zeros), FOVEA_ERROR_UNUSED, "mask_begin is 3",
-          "mask_begins");
-  REFUSED(call.problem.mask_begins = beyond, FOVEA_ERROR_ARGUMENT, "mask_begins[1] is 21", "20");
-  REFUSED(call.problem.mask_begins = negative, FOVEA_ERROR_ARGUMENT, "mask_begins[0] is -1");
-  REFUSED((call.problem.mask_begins = good, call.problem.kv_lens = lens), FOVEA_ERROR_ARGUMENT,
-          "mask_begins[1] is 7", "6");
-  REFUSED((call.problem.mask_begins = good, call.problem.cu_seqlens_kv = packed), FOVEA_ERROR_ARGUMENT,
-          "mask_begins[0] is 20", "7");
-  ACCEPTED((call.problem.mask_begin = 5, call.problem.mask_keys = 15));
-  REFUSED((call.problem.mask_begin = 5, call.problem.mask_keys = 16), FOVEA_ERROR_ARGUMENT, "mask_keys is 16",
-          "mask_begin", "15");
-  ACCEPTED((call.problem.mask_begins = zeros, call.problem.mask_keys = 20));
-  REFUSED((call.problem.mask_begins = zeros, call.problem.mask_keys = 21), FOVEA_ERROR_ARGUMENT, "mask_keys is 21",
+  ACCEPTED(call.problem.mask.begin = 20);
+  ACCEPTED(call.problem.mask.begins = good);
+  REFUSED(call.problem.mask.begin = 21, FOVEA_ERROR_ARGUMENT, "mask.begin is 21", "kv_len", "20");
+  REFUSED(call.problem.mask.begin = -1, FOVEA_ERROR_ARGUMENT, "mask.begin is -1", "from 0 to");
+  REFUSED(call.problem.mask.begin = INT64_MIN, FOVEA_ERROR_ARGUMENT, "mask.begin is -9223372036854775808");
+  REFUSED((call.problem.mask.begin = 3, call.problem.mask.begins = zeros), FOVEA_ERROR_UNUSED, "mask.begin is 3",
+          "mask.begins");
+  REFUSED(call.problem.mask.begins = beyond, FOVEA_ERROR_ARGUMENT, "mask.begins[1] is 21", "20");
+  REFUSED(call.problem.mask.begins = negative, FOVEA_ERROR_ARGUMENT, "mask.begins[0] is -1");
+  REFUSED((call.problem.mask.begins = good, call.problem.kv_lens = lens), FOVEA_ERROR_ARGUMENT,
+          "mask.begins[1] is 7", "6");
+  REFUSED((call.problem.mask.begins = good, call.problem.cu_seqlens_kv = packed), FOVEA_ERROR_ARGUMENT,
+          "mask.begins[0] is 20", "7");
+  ACCEPTED((call.problem.mask.begin = 5, call.problem.mask.keys = 15));
+  REFUSED((call.problem.mask.begin = 5, call.problem.mask.keys = 16), FOVEA_ERROR_ARGUMENT, "mask.keys is 16",
+          "mask.begin", "15");
+  ACCEPTED((call.problem.mask.begins = zeros, call.problem.mask.keys = 20));
+  REFUSED((call.problem.mask.begins = zeros, call.problem.mask.keys = 21), FOVEA_ERROR_ARGUMENT, "mask.keys is 21",
           "20");
-  ACCEPTED((call.problem.mask_begin = 20, call.tensors.mask = NULL)); /* no element of the mask is read */
+  ACCEPTED((call.problem.mask.begin = 20, call.tensors.mask = NULL)); /* no element of the mask is read */
 }
 
 static void test_mask_strides(void **state) {
   (void)state;
-  REFUSED(call.problem.mask_strides.batch = INT64_MAX, FOVEA_ERROR_ARGUMENT, "mask_strides", "9223372036854775807");
-  REFUSED(call.problem.mask_strides.head = INT64_MIN + 1, FOVEA_ERROR_ARGUMENT, "mask_strides",
+  REFUSED(call.problem.mask.strides.batch = INT64_MAX, FOVEA_ERROR_ARGUMENT, "mask.strides", "9223372036854775807");
+  REFUSED(call.problem.mask.strides.head = INT64_MIN + 1, FOVEA_ERROR_ARGUMENT, "mask.strides",
           "-9223372036854775807");
-  REFUSED(call.problem.mask_strides.row = INT64_MAX / 9, FOVEA_ERROR_ARGUMENT, "mask_strides");
+  REFUSED(call.problem.mask.strides.row = INT64_MAX / 9, FOVEA_ERROR_ARGUMENT, "mask.strides");
 }
 
 static void test_softcap(void **state) {
@@ -117,12 +117,12 @@ static void test_softcap(void **state) {
 static void test_null(void **state) {
   (void)state;
   REFUSED(call.tensors.mask = NULL, FOVEA_ERROR_ARGUMENT, "mask ");
-  REFUSED(call.tensors.sinks = NULL, FOVEA_ERROR_ARGUMENT, "sinks ");
-  ACCEPTED((call.tensors.sinks = NULL, call.problem.sink = FOVEA_SINK_ZERO));
-  ACCEPTED((call.tensors.sinks = NULL, call.problem.sink = FOVEA_SINK_NONE));
-  ACCEPTED((call.tensors.mask = NULL, call.problem.mask_keys = 0)); /* it has no elements */
+  REFUSED(call.tensors.sink = NULL, FOVEA_ERROR_ARGUMENT, "sink ");
+  ACCEPTED((call.tensors.sink = NULL, call.problem.sink = FOVEA_SINK_ZERO));
+  ACCEPTED((call.tensors.sink = NULL, call.problem.sink = FOVEA_SINK_NONE));
+  ACCEPTED((call.tensors.mask = NULL, call.problem.mask.keys = 0)); /* it has no elements */
   ACCEPTED((call.tensors.mask = call.tensors.k = call.tensors.v = NULL,
-            call.problem.kv_len = call.problem.mask_keys = 0));
+            call.problem.kv_len = call.problem.mask.keys = 0));
 }
 
 static void *allocate_nothing(void *context, size_t size, size_t alignment) {
@@ -154,13 +154,13 @@ static void test_alignment(void **state) {
   REFUSED(call.tensors.v = behind(call.tensors.v, -3), FOVEA_ERROR_ARGUMENT, "v ", "2");
   REFUSED(call.tensors.o = (char *)call.tensors.o - 1, FOVEA_ERROR_ARGUMENT, "o ", "2");
   REFUSED(call.tensors.mask = behind(call.tensors.mask, -1), FOVEA_ERROR_ARGUMENT, "mask ", "2");
-  REFUSED((call.tensors.mask = behind(call.tensors.mask, -2), call.problem.mask_type = FOVEA_MASK_F32),
+  REFUSED((call.tensors.mask = behind(call.tensors.mask, -2), call.problem.mask.type = FOVEA_MASK_F32),
           FOVEA_ERROR_ARGUMENT, "mask ", "4");
-  REFUSED(call.tensors.sinks = (const float *)(const void *)behind(call.tensors.sinks, -2), FOVEA_ERROR_ARGUMENT,
-          "sinks ", "4");
+  REFUSED(call.tensors.sink = (const float *)(const void *)behind(call.tensors.sink, -2), FOVEA_ERROR_ARGUMENT,
+          "sink ", "4");
   REFUSED((call.tensors.q = behind(call.tensors.q, -2), call.problem.q_type = FOVEA_F32), FOVEA_ERROR_ARGUMENT,
           "q ", "4");
-  ACCEPTED((call.tensors.mask = behind(call.tensors.mask, 1), call.problem.mask_type = FOVEA_MASK_BOOL));
+  ACCEPTED((call.tensors.mask = behind(call.tensors.mask, 1), call.problem.mask.type = FOVEA_MASK_BOOL));
 }
 
 static void test_overlap(void **state) {
@@ -169,12 +169,12 @@ static void test_overlap(void **state) {
   REFUSED(call.tensors.mask = trial.o.stored + 3, FOVEA_ERROR_ARGUMENT, "o ", "mask");
   REFUSED(call.tensors.mask = trial.o.stored - (trial.mask.memory.size / 2 - 1), FOVEA_ERROR_ARGUMENT, "o ",
           "mask");
-  REFUSED(call.tensors.sinks = (const float *)(const void *)(trial.o.stored + 64), FOVEA_ERROR_ARGUMENT, "o ",
-          "sinks");
-  REFUSED(call.tensors.sinks = trial.lse.data + 1, FOVEA_ERROR_ARGUMENT, "lse", "sinks");
+  REFUSED(call.tensors.sink = (const float *)(const void *)(trial.o.stored + 64), FOVEA_ERROR_ARGUMENT, "o ",
+          "sink");
+  REFUSED(call.tensors.sink = trial.lse.data + 1, FOVEA_ERROR_ARGUMENT, "lse", "sink");
   REFUSED(call.tensors.lse = (float *)(void *)trial.mask.data, FOVEA_ERROR_ARGUMENT, "lse", "mask");
   const fovea_mask_strides one_row = {0, 0, 0, 1};
-  ACCEPTED((call.tensors.mask = trial.k.stored, call.problem.mask_strides = one_row)); /* inputs may overlap */
+  ACCEPTED((call.tensors.mask = trial.k.stored, call.problem.mask.strides = one_row)); /* inputs may overlap */
 }
 
 static void test_mask_layout(void **state) {

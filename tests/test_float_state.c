@@ -7,6 +7,7 @@
 #include "support/execution.h"
 #include "support/single_task.h"
 
+#include <fovea/state.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +116,7 @@ static void act_modes(void) {
   for (int mode = FOVEA_MODE_BF16; mode <= FOVEA_MODE_INT8; mode++) {
     fovea_problem problem = full_problem();
     fovea_tensors tensors;
-    problem.scores = problem.values = (fovea_mode)mode;
+    problem.modes.score = problem.modes.value = (fovea_mode)mode;
     fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
     everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
   }
@@ -125,7 +126,7 @@ static void act_modes(void) {
 static void act_int8(void) {
   fovea_problem problem = full_problem();
   fovea_tensors tensors;
-  problem.scores = problem.values = FOVEA_MODE_INT8;
+  problem.modes.score = problem.modes.value = FOVEA_MODE_INT8;
   fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
   everywhere_keep(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL));
 }
@@ -147,13 +148,13 @@ static void act_normalisers(void) {
         fovea_tensors tensors;
         fovea_problem_init(&problem, 1, 1, 1, rows, KEYS, DIM, DIM);
         problem.scale = scales[i / 2];
-        problem.normaliser = (fovea_normaliser)normaliser;
-        problem.divisor = (fovea_divisor)divisor;
-        if (divisor == FOVEA_DIVISOR_CONSTANT) problem.divisor_value = biases[0];
-        if (normaliser == FOVEA_NORMALISER_SIGMOID) problem.sigmoid_bias = biases[i / 2];
+        problem.normaliser.kind = (fovea_normaliser)normaliser;
+        problem.normaliser.divisor = (fovea_divisor)divisor;
+        if (divisor == FOVEA_DIVISOR_CONSTANT) problem.normaliser.divisor_value = biases[0];
+        if (normaliser == FOVEA_NORMALISER_SIGMOID) problem.normaliser.sigmoid_bias = biases[i / 2];
         fovea_tensors_init(&tensors, q, k, v, everywhere_room((size_t)rows * DIM * sizeof(float)), NULL);
         if (rows == FEW_ROWS) {
-          problem.score_output = FOVEA_SCORES_WEIGHTS;
+          problem.scores.kind = FOVEA_SCORES_WEIGHTS;
           tensors.scores = everywhere_room(FEW_ROWS * KEYS * sizeof(float));
         }
         everywhere_keep(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL));
@@ -172,8 +173,8 @@ static void act_counts(void) {
   fovea_tensors tensors;
   fovea_plan *plan;
   fovea_run *run;
-  problem.mask_type = FOVEA_MASK_F32;
-  problem.mask_strides = (fovea_mask_strides){0, 0, KEYS, 1};
+  problem.mask.type = FOVEA_MASK_F32;
+  problem.mask.strides = (fovea_mask_strides){0, 0, KEYS, 1};
   fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
   tensors.mask = mask;
   everywhere_keep(fovea_plan_create(&problem, NULL, &plan, NULL));

@@ -3,6 +3,9 @@
 #include "support/everywhere.h"
 #include "support/execution.h"
 
+#include <fovea/cache.h>
+#include <fovea/rotary.h>
+#include <fovea/state.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,9 +39,9 @@ static void make_state(float *numbers, int64_t begin, int64_t end) {
   fovea_state state;
   fovea_state_init(&state, 1, HEADS, ROWS, DIM, begin, end, numbers);
   fovea_tensors_init(&tensors, q, k, v, NULL, NULL);
-  problem.keys_begin = begin;
-  problem.keys_end = end;
-  problem.to_state = 1;
+  problem.keys.begin = begin;
+  problem.keys.end = end;
+  problem.state = 1;
   tensors.state = &state;
   assert_int_equal(fovea_attend(&problem, &tensors, on_isa(everywhere_isa), NULL), FOVEA_OK);
 }

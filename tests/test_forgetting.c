@@ -73,10 +73,10 @@ static void attend(const fovea_sequence *sequence, int64_t rows, int64_t length,
   fovea_tensors tensors;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, rows, length, DIM, DIM);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.pattern = pattern;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, NULL);
-  tensors.sequences = sequence;
+  tensors.cache.sequences = sequence;
   if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
@@ -297,7 +297,7 @@ static void test_hole(void **state) {
   append(&c.sequence, 0, ROWS, 0, NULL);
   for (int j = 0; j < ROWS; j++) mask[j] = j < SINKS || j >= FROM;
   fovea_problem_init(&problem, 1, 1, 1, 1, ROWS, DIM, DIM);
-  problem.mask_type = FOVEA_MASK_BOOL;
+  problem.mask.type = FOVEA_MASK_BOOL;
   fovea_tensors_init(&tensors, queries[1], c.k, c.v, expected, NULL);
   tensors.mask = mask;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
@@ -312,13 +312,13 @@ static void test_hole(void **state) {
     for (int d = 0; d < DIM; d++) c.k[j][d] = c.v[j][d] = NAN;
   const fovea_sequence sequence = fovea_sequence_of(stretches, 2);
   fovea_problem_init(&problem, 1, 1, 1, 1, ROWS, DIM, DIM);
-  problem.segmented = problem.holes = 1;
+  problem.cache.segmented = problem.cache.holes = 1;
   fovea_tensors_init(&tensors, queries[1], NULL, NULL, o, NULL);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_OK);
   assert_memory_equal(o, expected, sizeof o);
 
-  problem.holes = 0;
+  problem.cache.holes = 0;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_error_says(&error, "segments[1] begins at position 136; the one before ends before 4: set holes");
   assert_error_says(&error, "sequences[0].segments[1] begins at position 136");
@@ -351,9 +351,9 @@ static void test_hole_in_pages(void **state) {
   sequence = fovea_sequence_of(segments, 1 + window.count);
   rotate_queries(queries[9], q, 1, &last, 0);
   fovea_problem_init(&problem, 1, 1, 1, 1, LENGTH, DIM, DIM);
-  problem.segmented = problem.holes = 1;
+  problem.cache.segmented = problem.cache.holes = 1;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, NULL);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
   for (int j = 0; j < LENGTH; j++)
     if (j < SINKS || j >= FROM) list[count] = j, at[count++] = j;

@@ -69,11 +69,11 @@ static void test_masks(void **state) {
         fovea_problem_resolve(&problem, NULL);
         problem.causal = (int)(keys % 2);
         problem_say_offset(&problem);
-        problem.mask_type = (fovea_mask_type)type;
-        problem.mask_keys = keys - missing;
-        problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, 2, problem.q_len, problem.mask_keys);
-        if (keys % 4 == 0) problem.mask_strides.row += 8; /* the bits in the gaps are set */
-        if (keys % 5 == 0) problem.mask_strides.head = 0;
+        problem.mask.type = (fovea_mask_type)type;
+        problem.mask.keys = keys - missing;
+        problem.mask.strides = fovea_mask_layout(problem.mask.type, 1, 2, problem.q_len, problem.mask.keys);
+        if (keys % 4 == 0) problem.mask.strides.row += 8; /* the bits in the gaps are set */
+        if (keys % 5 == 0) problem.mask.strides.head = 0;
         check_guards(&problem, (uint64_t)(keys + missing));
       }
 }

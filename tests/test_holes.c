@@ -6,6 +6,7 @@
 #include "support/holes.h"
 #include "support/scenes.h"
 
+#include <fovea/state.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static void pair_create(struct pair *pair, const fovea_problem *problem, const s
     holes_spoil(&pair->holes, &pair->masked);
   }
   trial_run(&pair->masked, "scalar", NULL);
-  pair->holed.problem.holes = 1;
+  pair->holed.problem.cache.holes = 1;
 }
 
 static void pair_destroy(struct pair *pair) {
@@ -156,9 +157,9 @@ static void test_long_holes(void **state) {
     struct pair pair;
     fovea_problem_init(&problem, 1, 2, 1, rows[i % 3], 4000 + generator_below(&generator, 6000), 8, 12);
     problem.causal = i % 2;
-    if (i % 4 == 3) problem.top_k = 5;
-    if (i % 4 == 2) problem.column_sums = problem.entropy = problem.max_logits = 1;
-    if (i % 5 == 4) problem.score_output = FOVEA_SCORES_WEIGHTS;
+    if (i % 4 == 3) problem.top.k = 5;
+    if (i % 4 == 2) problem.column_sums.wanted = problem.entropy = problem.max_logits = 1;
+    if (i % 5 == 4) problem.scores.kind = FOVEA_SCORES_WEIGHTS;
     pair_create(&pair, &problem, NULL, (uint64_t)i, kinds[i / 3 % 5], 0, &generator);
     check_kind(&pair, i % 2 ? CACHE_PAGED : CACHE_CUT, &generator);
     pair_destroy(&pair);
@@ -185,16 +186,16 @@ static void test_states(void **state) {
       fovea_problem part = trial->problem;
       fovea_tensors tensors = trial_tensors(trial);
       fovea_state made;
-      part.segmented = holed;
-      part.to_state = 1;
-      part.keys_begin = begin;
-      part.keys_end = begin + 2500;
+      part.cache.segmented = holed;
+      part.state = 1;
+      part.keys.begin = begin;
+      part.keys.end = begin + 2500;
       assert_true(fovea_state_numbers(part.v_dim, begin, begin + 2500) * 60 <= 40000);
       fovea_state_init(&made, 1, 2, part.q_len, part.v_dim, begin, begin + 2500, numbers[holed]);
       tensors.o = NULL;
       tensors.lse = NULL;
       tensors.state = &made;
-      if (holed) tensors.k = tensors.v = NULL, tensors.sequences = cache.sequences;
+      if (holed) tensors.k = tensors.v = NULL, tensors.cache.sequences = cache.sequences;
       memset(numbers[holed], 0, sizeof numbers[holed]);
       if (fovea_attend(&part, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     }
@@ -221,11 +222,11 @@ static fovea_status attend(const fovea_sequence *sequence, int holes, int64_t be
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_problem_init(&problem, 1, 1, 1, 1, end, DIM, DIM);
-  problem.segmented = 1;
-  problem.holes = holes;
+  problem.cache.segmented = 1;
+  problem.cache.holes = holes;
   problem.kv_begins = &begin;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, NULL);
-  tensors.sequences = sequence;
+  tensors.cache.sequences = sequence;
   return fovea_attend(&problem, &tensors, NULL, error);
 }
 
@@ -249,7 +250,7 @@ static void test_refusals(void **state) {
   assert_int_equal(attend(&sequence, 1, 0, 31, &error), FOVEA_ERROR_ARGUMENT);
   assert_text(&error, "sequences[0]: holds positions 2 to 29; positions 0 to 30 are wanted");
   assert_int_equal(attend(&sequence, 2, 0, 30, &error), FOVEA_ERROR_ARGUMENT);
-  assert_text(&error, "holes is 2; it must be 0 or 1");
+  assert_text(&error, "cache.holes is 2; it must be 0 or 1");
   segments[0] = stretch(2, 21);
   assert_int_equal(attend(&sequence, 1, 0, 30, &error), FOVEA_ERROR_ARGUMENT);
   assert_text(&error, "segments[1] begins at position 20; the one before ends before 21: segments ascend");
@@ -257,9 +258,9 @@ static void test_refusals(void **state) {
   fovea_problem problem;
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 1, 30, DIM, DIM);
-  problem.holes = 1;
+  problem.cache.holes = 1;
   assert_int_equal(fovea_plan_create(&problem, NULL, &plan, &error), FOVEA_ERROR_UNUSED);
-  assert_text(&error, "holes is 1 and would not be used: segmented is 0");
+  assert_text(&error, "cache.holes is 1 and would not be used: cache.segmented is 0");
 }
 
 /* A row that sees no key that exists has 0, and a LSE of -Inf. */
@@ -272,12 +273,12 @@ static void test_only_holes(void **state) {
   float lse = 0;
   const float zeros[DIM] = {0};
   fovea_problem_init(&problem, 1, 1, 1, 1, 40, DIM, DIM);
-  problem.segmented = problem.holes = 1;
+  problem.cache.segmented = problem.cache.holes = 1;
   problem.window_left = 5;
   problem.window_right = 3;
   problem.offset = 20;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, &lse);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   memset(o, 1, sizeof o);
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
   assert_memory_equal(o, zeros, sizeof o);

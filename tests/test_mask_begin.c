@@ -7,6 +7,7 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
+#include <fovea/state.h>
 #include <string.h>
 
 #include <math.h>
@@ -15,18 +16,18 @@
 enum { TYPES = FOVEA_MASK_BF16 };
 
 static void add_mask(fovea_problem *problem, int type) {
-  problem->mask_type = (fovea_mask_type)type;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
+  problem->mask.type = (fovea_mask_type)type;
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, problem->batch, problem->heads,
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
 /* The same trial, whose mask has an element for every key: those before the first are 0. */
 static struct trial trial_with_whole_mask(const struct trial *trial) {
   fovea_problem whole = trial->problem;
-  whole.mask_begin = 0;
-  whole.mask_begins = NULL;
-  whole.mask_keys = FOVEA_UNLIMITED;
-  add_mask(&whole, (int)trial->problem.mask_type);
+  whole.mask.begin = 0;
+  whole.mask.begins = NULL;
+  whole.mask.keys = FOVEA_UNLIMITED;
+  add_mask(&whole, (int)trial->problem.mask.type);
   struct trial other = trial_create(&whole, 0);
   tensor_copy_part(&other.q, &trial->q, 0, 0, 0);
   tensor_copy_part(&other.k, &trial->k, 0, 0, 0);
@@ -83,13 +84,13 @@ static void test_places(void **state) {
         fovea_problem_init(&problem, 1, 2, 1, rows[i], KEYS, 8, 6);
         fovea_problem_resolve(&problem, NULL);
         problem_apply(&problem, &rule_list[number % rule_count]);
-        problem.mask_begin = places[place];
+        problem.mask.begin = places[place];
         problem.sink = (fovea_sink)(number % 3);
         if (number % 4 == 1) problem.softcap = 3.0;
-        if (number % 5 == 2) problem.mask_keys = (KEYS - places[place]) * 2 / 3;
+        if (number % 5 == 2) problem.mask.keys = (KEYS - places[place]) * 2 / 3;
         add_mask(&problem, type);
-        if (number % 3 == 1) problem.mask_strides.head = 0;
-        if (number % 7 == 3) problem.mask_strides.row = 0;
+        if (number % 3 == 1) problem.mask.strides.head = 0;
+        if (number % 7 == 3) problem.mask.strides.row = 0;
         check_problem(&problem, (uint64_t)number);
       }
 }
@@ -104,9 +105,9 @@ static void test_key_stride_0(void **state) {
         fovea_problem_init(&problem, 2, 2, 2, few ? 2 : 50, KEYS, 8, 6);
         fovea_problem_resolve(&problem, NULL);
         problem.causal = place % 2;
-        problem.mask_begin = places[place];
+        problem.mask.begin = places[place];
         add_mask(&problem, type);
-        problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 2, problem.q_len, 1);
+        problem.mask.strides = fovea_mask_layout(problem.mask.type, 2, 2, problem.q_len, 1);
         check_problem(&problem, (uint64_t)(place * 9)); /* half of the elements are seen */
       }
 }
@@ -128,8 +129,8 @@ static void test_entries(void **state) {
         if (packed != 2) problem.kv_lens = kv_lens;
         if (!packed) problem.q_lens = q_lens;
         problem.causal = i % 2;
-        problem.mask_begins = begins[i];
-        if (i == 3) problem.mask_keys = 60;
+        problem.mask.begins = begins[i];
+        if (i == 3) problem.mask.keys = 60;
         add_mask(&problem, type);
         check_problem(&problem, (uint64_t)(packed + i));
       }
@@ -145,8 +146,8 @@ static void test_short_entries(void **state) {
       fovea_problem_init(&problem, 3, 2, 1, 20, 300, 8, 6);
       fovea_problem_resolve(&problem, NULL);
       problem.kv_lens = kv_lens;
-      problem.mask_begin = begin;
-      if (begin % 2 == 0) problem.mask_keys = (300 - begin) / 2;
+      problem.mask.begin = begin;
+      if (begin % 2 == 0) problem.mask.keys = (300 - begin) / 2;
       add_mask(&problem, type);
       check_problem(&problem, (uint64_t)begin);
     }
@@ -162,7 +163,7 @@ static void test_padded_rows(void **state) {
       fovea_problem padded, few;
       fovea_problem_init(&padded, 1, 1, 1, 20, 200, 8, 6);
       fovea_problem_resolve(&padded, NULL);
-      padded.mask_begin = begin;
+      padded.mask.begin = begin;
       padded.offset = 195;
       few = padded;
       padded.q_lens = q_lens;
@@ -190,7 +191,7 @@ static void test_parts(void **state) {
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 2, 1, 1 + 20 * (i % 2), 12800, 64, 64);
       fovea_problem_resolve(&problem, NULL);
-      problem.mask_begin = begins[i];
+      problem.mask.begin = begins[i];
       add_mask(&problem, type);
       assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
       /* Portable C has such small tiles that the many rows of every other problem make enough tasks. */
@@ -212,7 +213,7 @@ static void test_states(void **state) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 2, ROWS, ALL, DIM, DIM);
       fovea_problem_resolve(&problem, NULL);
-      problem.mask_begin = begins[i];
+      problem.mask.begin = begins[i];
       add_mask(&problem, type);
       struct trial expected = trial_create(&problem, 0), actual = trial_sharing_inputs(&expected);
       trial_run(&expected, NULL, NULL);
@@ -223,21 +224,21 @@ static void test_states(void **state) {
       fovea_tensors tensors = trial_tensors(&actual);
       void *const o = tensors.o;
       float *const lse = tensors.lse;
-      problem.to_state = 1;
-      problem.keys_end = CUT;
+      problem.state = 1;
+      problem.keys.end = CUT;
       tensors.o = tensors.lse = NULL;
       tensors.state = &left;
       assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
-      problem.keys_begin = CUT;
-      problem.keys_end = FOVEA_UNLIMITED;
+      problem.keys.begin = CUT;
+      problem.keys.end = FOVEA_UNLIMITED;
       tensors.state = &right;
       assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
       assert_int_equal(fovea_state_merge(&left, &right, &merged, NULL, NULL), FOVEA_OK);
       tensors.state = &merged;
       tensors.o = o;
       tensors.lse = lse;
-      problem.to_state = 0;
-      problem.keys_begin = 0;
+      problem.state = 0;
+      problem.keys.begin = 0;
       assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
       trial_load(&actual);
       assert_same_outputs(&actual, &expected);
@@ -281,8 +282,8 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
     fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.window_left = WINDOW;
-    problem.segmented = 1;
-    problem.kv_begins = problem.mask_begins = &begin;
+    problem.cache.segmented = 1;
+    problem.kv_begins = problem.mask.begins = &begin;
     add_mask(&problem, type);
     struct trial step = trial_create_at(&problem, 0, GUARD_AT_START);
     for (int64_t h = 0; h < HEADS; h++)
@@ -294,7 +295,7 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
     fovea_tensors tensors = trial_tensors(&step);
     fovea_error error = {.text = ""};
     tensors.k = tensors.v = NULL;
-    tensors.sequences = &sequence;
+    tensors.cache.sequences = &sequence;
     if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     assert_same_part(&step, (struct part){0, 0, 0}, &expected, (struct part){0, 0, first}, 1, HEADS, rows);
     trial_destroy(&step);
@@ -335,7 +336,7 @@ static void check_shifted(int64_t rows, int64_t keys, int64_t stored_rows, int c
         mask_set(&expected.mask, 0, h, i, j, stored[(h * stored_rows + from) * distances + distance + rows - 1]);
       }
   guarded_make_read_only(&memory);
-  actual.problem.mask_strides = (fovea_mask_strides){0, stored_rows * distances, row, 1};
+  actual.problem.mask.strides = (fovea_mask_strides){0, stored_rows * distances, row, 1};
   const char *const *isas = whole_isas_for(&actual.problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&expected, isas[isa], NULL);

@@ -15,8 +15,8 @@ static const struct part start = {0, 0, 0};
 
 /* Adds a mask of that type for the whole problem, with its own strides. */
 static void add_mask(fovea_problem *problem, int type) {
-  problem->mask_type = (fovea_mask_type)type;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
+  problem->mask.type = (fovea_mask_type)type;
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, problem->batch, problem->heads,
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
@@ -126,7 +126,7 @@ static void test_short_masks(void **state) {
       problem.causal = (int)(keys % 2);
       fovea_problem shorter = problem;
       shorter.kv_lens = &keys;
-      problem.mask_keys = keys;
+      problem.mask.keys = keys;
       add_mask(&problem, type);
       struct trial actual = trial_create(&problem, 2), expected = trial_create(&shorter, 2);
       mask_fill_random(&actual.mask, 2, MASK_ALL);
@@ -159,7 +159,7 @@ static void test_patterns(void **state) {
         problem.causal = pattern % 2;
         problem_say_offset(&problem);
         add_mask(&problem, type);
-        if (i % 2 == 0) problem.mask_strides.head = 0;
+        if (i % 2 == 0) problem.mask.strides.head = 0;
         if (i % 3 == 0)
           cpus_use_one();
         else
@@ -210,10 +210,10 @@ static void test_repeated_masks(void **state) {
       fovea_problem written;
       fovea_problem_init(&written, 3, 4, 2, 21, 150, 8, 8);
       fovea_problem_resolve(&written, NULL);
-      written.mask_keys = axes % 3 == 0 ? 77 : 150;
+      written.mask.keys = axes % 3 == 0 ? 77 : 150;
       add_mask(&written, type);
       fovea_problem repeated = written;
-      fovea_mask_strides *strides = &repeated.mask_strides;
+      fovea_mask_strides *strides = &repeated.mask.strides;
       if (axes & 1) strides->batch = 0;
       if (axes & 2) strides->head = 0;
       if (axes & 4) strides->row = 0;

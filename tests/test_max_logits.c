@@ -80,9 +80,9 @@ static void test_refusals(void **state) {
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "max_logits is 2; it must be 0 or 1");
   problem.max_logits = 0;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "max_logits is not NULL and would not be used");
-  problem.max_logits = problem.to_state = 1;
+  problem.max_logits = problem.state = 1;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED,
-                        "max_logits is 1 and would not be used: to_state is 1");
+                        "max_logits is 1 and would not be used: state is 1");
   trial_destroy(&trial);
 }
 

@@ -60,7 +60,7 @@ static int set_up(void **state) {
   fovea_problem_resolve(&problem, NULL);
   problem.k_type = FOVEA_BF16;
   problem.o_type = FOVEA_F16;
-  problem.mask_type = FOVEA_MASK_F16;
+  problem.mask.type = FOVEA_MASK_F16;
   problem.softcap = 5.0;
   problem.sink = FOVEA_SINK_PER_HEAD;
   trial = trial_create(&problem, 1);

@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "support/generator.h"
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 #include <math.h>
@@ -70,9 +71,9 @@ static void attend(const fovea_sequence *sequence, int64_t segment_layer, int la
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, 1, length, QK_DIM, V_DIM);
   fovea_tensors_init(&tensors, queries, NULL, NULL, o, NULL);
   if (sequence) {
-    problem.segmented = 1;
-    tensors.sequences = sequence;
-    tensors.layer = segment_layer;
+    problem.cache.segmented = 1;
+    tensors.cache.sequences = sequence;
+    tensors.cache.layer = segment_layer;
   } else {
     problem.k_strides.head = LONGEST * QK_DIM;
     problem.v_strides.head = LONGEST * V_DIM;
@@ -186,26 +187,26 @@ static void test_layer_is_there(void **state) {
   assert_int_equal(segment.k_layer, PAGES * PAGE_ROWS * KV_HEADS * QK_DIM);
   const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, 1, PAGE_ROWS, QK_DIM, V_DIM);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   fovea_tensors_init(&tensors, queries, NULL, NULL, o, NULL);
-  tensors.sequences = &sequence;
-  tensors.layer = LAYERS;
+  tensors.cache.sequences = &sequence;
+  tensors.cache.layer = LAYERS;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "layer is 3; sequences[0].segments[0].layers is 3");
-  tensors.layer = -1;
+  tensors.cache.layer = -1;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
-  tensors.layer = 1;
+  tensors.cache.layer = 1;
   segment.layers = 0;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   segment.layers = -1;
-  tensors.layer = 0;
+  tensors.cache.layer = 0;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   segment.layers = LAYERS;
   segment.k_layer = INT64_C(1) << 57;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
-  problem.segmented = 0;
+  problem.cache.segmented = 0;
   fovea_tensors_init(&tensors, queries, keys, values, o, NULL);
-  tensors.layer = 1;
+  tensors.cache.layer = 1;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
   pages.layers = 0;
   assert_int_equal(fovea_cache_contiguous(&pages, 0, &segment, &error), FOVEA_ERROR_ARGUMENT);
@@ -226,12 +227,12 @@ static void test_overlap_is_the_layers(void **state) {
   ASSERT_OK(fovea_cache_contiguous(&pages, 0, &segment, &error));
   const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, 1, PAGE_ROWS, QK_DIM, V_DIM);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   fovea_tensors_init(&tensors, queries, NULL, NULL, (float *)pages.v + 2 * pages.v_layer, NULL);
-  tensors.sequences = &sequence;
-  for (tensors.layer = 0; tensors.layer < LAYERS; tensors.layer++) {
+  tensors.cache.sequences = &sequence;
+  for (tensors.cache.layer = 0; tensors.cache.layer < LAYERS; tensors.cache.layer++) {
     assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error),
-                     tensors.layer == 2 ? FOVEA_ERROR_ARGUMENT : FOVEA_OK);
+                     tensors.cache.layer == 2 ? FOVEA_ERROR_ARGUMENT : FOVEA_OK);
   }
   free_pages(&pages);
 }

@@ -11,6 +11,7 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
+#include <fovea/state.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ static void test_lengths_and_rules(void **state) {
       fovea_problem_resolve(&problem, NULL);
       problem_apply(&problem, &rule_list[rule]);
       problem_set_normaliser(&problem, number);
-      problem.score_output = (fovea_score_output)(number / 12 % 5);
+      problem.scores.kind = (fovea_score_output)(number / 12 % 5);
       problem.softcap = number % 5 == 0 ? 4.0 : 0.0;
       check(&problem, (uint64_t)number);
     }
@@ -55,11 +56,11 @@ static void test_masks(void **state) {
       fovea_problem problem;
       fovea_problem_init(&problem, 2, 3, 1, rows[number % 3], 300, 20, 12);
       fovea_problem_resolve(&problem, NULL);
-      problem.mask_type = (fovea_mask_type)type;
-      problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 3, problem.q_len, 300);
+      problem.mask.type = (fovea_mask_type)type;
+      problem.mask.strides = fovea_mask_layout(problem.mask.type, 2, 3, problem.q_len, 300);
       problem.causal = number % 2;
       problem_set_normaliser(&problem, number);
-      problem.score_output = (fovea_score_output)(number % 5);
+      problem.scores.kind = (fovea_score_output)(number % 5);
       problem.softcap = number % 4 == 0 ? 30.0 : 0.0;
       check(&problem, (uint64_t)(number + type));
     }
@@ -96,10 +97,10 @@ static void test_parts(void **state) {
       problem_set_normaliser(&problem, number);
       problem.causal = 1;
       if (number % 2) {
-        problem.mask_type = FOVEA_MASK_BOOL;
-        problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 2, rows, problem.kv_len);
+        problem.mask.type = FOVEA_MASK_BOOL;
+        problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 2, rows, problem.kv_len);
       }
-      if (number % 4 == 0) problem.score_output = FOVEA_SCORES_WEIGHTS;
+      if (number % 4 == 0) problem.scores.kind = FOVEA_SCORES_WEIGHTS;
       fovea_plan *plan;
       assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
       /* Twenty rows may be several tiles, which are then enough for the CPUs. */
@@ -117,7 +118,7 @@ static void test_threads(void **state) {
     fovea_problem_init(&problem, 1, 4, 2, number % 2 ? 3 : 100, number % 2 ? 9000 : 500, 24, 40);
     fovea_problem_resolve(&problem, NULL);
     problem_set_normaliser(&problem, number);
-    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    problem.scores.kind = FOVEA_SCORES_WEIGHTS;
     struct trial one = trial_create(&problem, 3), other = trial_sharing_inputs(&one);
     fovea_execution execution;
     fovea_execution_init(&execution);
@@ -173,7 +174,7 @@ static void test_caches(void **state) {
     fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem_set_normaliser(&problem, number);
-    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    problem.scores.kind = FOVEA_SCORES_WEIGHTS;
     problem.k_type = problem.v_type = (fovea_type)(number % 3);
     struct trial expected = trial_create(&problem, 5), trial = trial_sharing_inputs(&expected);
     trial_run(&expected, "scalar", NULL);
@@ -205,8 +206,8 @@ static void test_special_values(void **state) {
         problem.causal = 1;
         problem.offset = 140;
         problem_set_normaliser(&problem, number);
-        problem.score_output = FOVEA_SCORES_WEIGHTS;
-        problem.mask_type = number % 2 ? FOVEA_MASK_F32 : FOVEA_MASK_NONE;
+        problem.scores.kind = FOVEA_SCORES_WEIGHTS;
+        problem.mask.type = number % 2 ? FOVEA_MASK_F32 : FOVEA_MASK_NONE;
         struct trial trial = trial_create(&problem, v);
         tensor_row(&trial.k, 0, 1, 135)[3] = values[v];
         tensor_row(&trial.v, 0, 0, 140)[3] = values[v];
@@ -230,7 +231,7 @@ static void test_seen_without_weight(void **state) {
       fovea_problem_init(&problem, 1, 1, 1, rows, 260, 3, 5);
       fovea_problem_resolve(&problem, NULL);
       problem_set_normaliser(&problem, number);
-      problem.score_output = FOVEA_SCORES_WEIGHTS;
+      problem.scores.kind = FOVEA_SCORES_WEIGHTS;
       problem.scale = 1.0;
       struct trial trial = trial_create(&problem, 4);
       for (int64_t j = 3; j < 260; j++) tensor_row(&trial.k, 0, 0, j)[0] = -INFINITY;
@@ -255,15 +256,15 @@ static void test_small_sums(void **state) {
       fovea_problem_init(&problem, 1, 2, 2, rows, 150, 8, 5);
       fovea_problem_resolve(&problem, NULL);
       problem_set_normaliser(&problem, number);
-      problem.score_output = FOVEA_SCORES_WEIGHTS;
+      problem.scores.kind = FOVEA_SCORES_WEIGHTS;
       problem.scale = 1e-21;
-      if (problem.normaliser == FOVEA_NORMALISER_RELU) problem.scale = 1e-40;
-      if (problem.normaliser == FOVEA_NORMALISER_SIGMOID) problem.sigmoid_bias = -97.0;
-      if (problem.divisor == FOVEA_DIVISOR_CONSTANT) problem.divisor_value = 0x1p-126;
+      if (problem.normaliser.kind == FOVEA_NORMALISER_RELU) problem.scale = 1e-40;
+      if (problem.normaliser.kind == FOVEA_NORMALISER_SIGMOID) problem.normaliser.sigmoid_bias = -97.0;
+      if (problem.normaliser.divisor == FOVEA_DIVISOR_CONSTANT) problem.normaliser.divisor_value = 0x1p-126;
       check(&problem, 2);
       struct trial trial = trial_create(&problem, 2);
       trial_run(&trial, NULL, NULL);
-      for (int64_t i = 0; i < rows && problem.divisor == FOVEA_DIVISOR_SUM; i++) {
+      for (int64_t i = 0; i < rows && problem.normaliser.divisor == FOVEA_DIVISOR_SUM; i++) {
         double sum = 0.0;
         for (int64_t j = 0; j < 150; j++) sum += (double)tensor_row(&trial.scores, 0, 0, i)[j];
         assert_true(fabs(sum - 1.0) < 1e-5);
@@ -309,8 +310,8 @@ static void test_sigmoid_bits(void **state) {
         fovea_tensors tensors;
         fovea_problem_init(&problem, 1, 1, 1, rows, 16, 1, 1);
         fovea_problem_resolve(&problem, NULL);
-        problem.normaliser = FOVEA_NORMALISER_SIGMOID;
-        problem.score_output = FOVEA_SCORES_WEIGHTS;
+        problem.normaliser.kind = FOVEA_NORMALISER_SIGMOID;
+        problem.scores.kind = FOVEA_SCORES_WEIGHTS;
         fovea_tensors_init(&tensors, q + (rows == 1 ? 100 + part : 0), k, v, o, NULL);
         tensors.scores = weights;
         assert_int_equal(fovea_attend(&problem, &tensors, on_isa(isas[isa]), NULL), FOVEA_OK);
@@ -325,11 +326,11 @@ static void test_sigmoid_bits(void **state) {
 
 /* A weight and its derivative, by the formulas. */
 static double weight_of(const fovea_problem *problem, double s, double *slope) {
-  const double positive = s > 0.0 ? s : 0.0, y = 1.0 / (1.0 + exp(-(s + problem->sigmoid_bias)));
-  *slope = problem->normaliser == FOVEA_NORMALISER_RELU ? 1.0 : 2.0 * positive + 1e-6;
-  if (problem->normaliser == FOVEA_NORMALISER_SIGMOID) *slope = y;
-  if (problem->normaliser == FOVEA_NORMALISER_SIGMOID) return y;
-  return problem->normaliser == FOVEA_NORMALISER_RELU ? positive : positive * positive;
+  const double positive = s > 0.0 ? s : 0.0, y = 1.0 / (1.0 + exp(-(s + problem->normaliser.sigmoid_bias)));
+  *slope = problem->normaliser.kind == FOVEA_NORMALISER_RELU ? 1.0 : 2.0 * positive + 1e-6;
+  if (problem->normaliser.kind == FOVEA_NORMALISER_SIGMOID) *slope = y;
+  if (problem->normaliser.kind == FOVEA_NORMALISER_SIGMOID) return y;
+  return problem->normaliser.kind == FOVEA_NORMALISER_RELU ? positive : positive * positive;
 }
 
 static void check_row_in_double(const struct trial *trial, int64_t head, int64_t row) {
@@ -354,11 +355,11 @@ static void check_row_in_double(const struct trial *trial, int64_t head, int64_t
       error[d] += wrong * fabs((double)v[d]);
     }
   }
-  const int by_sum = problem->divisor == FOVEA_DIVISOR_SUM;
-  const double divisor = by_sum                                       ? sum
-                         : problem->divisor == FOVEA_DIVISOR_KEYS     ? (double)seen
-                         : problem->divisor == FOVEA_DIVISOR_CONSTANT ? problem->divisor_value
-                                                                      : 1.0;
+  const int by_sum = problem->normaliser.divisor == FOVEA_DIVISOR_SUM;
+  const double divisor = by_sum                                                  ? sum
+                         : problem->normaliser.divisor == FOVEA_DIVISOR_KEYS     ? (double)seen
+                         : problem->normaliser.divisor == FOVEA_DIVISOR_CONSTANT ? problem->normaliser.divisor_value
+                                                                                 : 1.0;
   for (int64_t d = 0; d < problem->v_dim && divisor > 0.0; d++) {
     const double exact = o[d] / divisor, got = (double)tensor_row(&trial->o, 0, head, row)[d];
     const double bound = error[d] / divisor + (by_sum ? fabs(exact) * sum_error / sum : 0.0);
@@ -394,18 +395,18 @@ static void test_states(void **state) {
     fovea_problem_init(&problem, 1, 2, 1, 1, KEYS, 9, DIM);
     fovea_problem_resolve(&problem, NULL);
     problem_set_normaliser(&problem, number);
-    if (problem.divisor == FOVEA_DIVISOR_KEYS) continue;
+    if (problem.normaliser.divisor == FOVEA_DIVISOR_KEYS) continue;
     struct trial whole = trial_create(&problem, 6), finished = trial_sharing_inputs(&whole);
     trial_run(&whole, NULL, NULL);
     fovea_tensors tensors = trial_tensors(&whole);
     tensors.o = NULL;
     for (int part = 0; part < 3; part++) {
       fovea_problem range = problem;
-      range.to_state = 1;
-      range.keys_begin = part == 1 ? 2 * FOVEA_SPAN_KEYS : 0;
-      range.keys_end = part == 0 ? 2 * FOVEA_SPAN_KEYS : KEYS;
+      range.state = 1;
+      range.keys.begin = part == 1 ? 2 * FOVEA_SPAN_KEYS : 0;
+      range.keys.end = part == 0 ? 2 * FOVEA_SPAN_KEYS : KEYS;
       fovea_state *into = part == 2 ? &all : &from[part];
-      fovea_state_init(into, 1, 2, 1, DIM, range.keys_begin, range.keys_end, part == 2 ? once : parts[part]);
+      fovea_state_init(into, 1, 2, 1, DIM, range.keys.begin, range.keys.end, part == 2 ? once : parts[part]);
       tensors.state = into;
       if (fovea_attend(&range, &tensors, NULL, &error)) fail_msg("%s", error.text);
     }
@@ -440,28 +441,32 @@ static void test_refusals(void **state) {
   struct trial trial = trial_create(&good, 1);
   fovea_tensors tensors = trial_tensors(&trial), all = tensors;
   assert_int_equal(fovea_attend(&good, &all, NULL, NULL), FOVEA_OK);
-  REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser is 4", problem.normaliser = (fovea_normaliser)4);
-  REFUSED(FOVEA_ERROR_ARGUMENT, "divisor is 4", problem.divisor = (fovea_divisor)4);
-  REFUSED(FOVEA_ERROR_ARGUMENT, "sigmoid_bias is inf", problem.sigmoid_bias = (double)INFINITY);
-  REFUSED(FOVEA_ERROR_ARGUMENT, "sigmoid_bias is 1.000000e39", problem.sigmoid_bias = 1e39);
-  REFUSED(FOVEA_ERROR_ARGUMENT, "sigmoid_bias is nan", problem.sigmoid_bias = (double)NAN);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser.kind is 4", problem.normaliser.kind = (fovea_normaliser)4);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser.divisor is 4", problem.normaliser.divisor = (fovea_divisor)4);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser.sigmoid_bias is inf",
+          problem.normaliser.sigmoid_bias = (double)INFINITY);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser.sigmoid_bias is 1.000000e39", problem.normaliser.sigmoid_bias = 1e39);
+  REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser.sigmoid_bias is nan", problem.normaliser.sigmoid_bias = (double)NAN);
   static const double values[] = {0.0, -1.0, 1e39, 1e-39};
   for (int i = 0; i < 4; i++)
-    REFUSED(FOVEA_ERROR_ARGUMENT, "divisor_value is ",
-            (problem.divisor = FOVEA_DIVISOR_CONSTANT, problem.divisor_value = values[i]));
+    REFUSED(FOVEA_ERROR_ARGUMENT, "normaliser.divisor_value is ",
+            (problem.normaliser.divisor = FOVEA_DIVISOR_CONSTANT, problem.normaliser.divisor_value = values[i]));
   REFUSED(FOVEA_ERROR_UNUSED,
-          "divisor_value is 2.000000 and would not be used: divisor is not FOVEA_DIVISOR_CONSTANT",
-          problem.divisor_value = 2.0);
-  REFUSED(FOVEA_ERROR_UNUSED, "sigmoid_bias is -1.400000 and would not be used: normaliser is not",
-          problem.normaliser = FOVEA_NORMALISER_RELU);
-  REFUSED(FOVEA_ERROR_UNUSED, "sigmoid_bias is -1.400000 and would not be used", problem.normaliser = 0);
-  REFUSED(FOVEA_ERROR_UNUSED, "divisor is 2 and would not be used: normaliser is FOVEA_NORMALISER_SOFTMAX",
-          (problem.normaliser = 0, problem.divisor = FOVEA_DIVISOR_KEYS));
+          "normaliser.divisor_value is 2.000000 and would not be used: normaliser.divisor is not "
+          "FOVEA_DIVISOR_CONSTANT",
+          problem.normaliser.divisor_value = 2.0);
+  REFUSED(FOVEA_ERROR_UNUSED, "normaliser.sigmoid_bias is -1.400000 and would not be used: normaliser.kind is not",
+          problem.normaliser.kind = FOVEA_NORMALISER_RELU);
+  REFUSED(FOVEA_ERROR_UNUSED, "normaliser.sigmoid_bias is -1.400000 and would not be used",
+          problem.normaliser.kind = 0);
+  REFUSED(FOVEA_ERROR_UNUSED,
+          "normaliser.divisor is 2 and would not be used: normaliser.kind is FOVEA_NORMALISER_SOFTMAX",
+          (problem.normaliser.kind = 0, problem.normaliser.divisor = FOVEA_DIVISOR_KEYS));
   REFUSED(FOVEA_ERROR_UNUSED, "sink is 2 and would not be used: normaliser", problem.sink = FOVEA_SINK_ZERO);
   REFUSED(FOVEA_ERROR_UNUSED, "sink is 1 and would not be used: normaliser", problem.sink = FOVEA_SINK_PER_HEAD);
   REFUSED(FOVEA_ERROR_UNUSED, "lse is not NULL and would not be used: normaliser", tensors.lse = trial.lse.data);
-  REFUSED(FOVEA_ERROR_UNUSED, "divisor is 2 and would not be used: to_state is 1",
-          (problem.to_state = 1, problem.divisor = FOVEA_DIVISOR_KEYS));
+  REFUSED(FOVEA_ERROR_UNUSED, "normaliser.divisor is 2 and would not be used: state is 1",
+          (problem.state = 1, problem.normaliser.divisor = FOVEA_DIVISOR_KEYS));
   trial_destroy(&trial);
 }
 
@@ -486,9 +491,9 @@ static void test_states_refused(void **state) {
   assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_error_says(&error, "normaliser: states are made of the softmax's outputs only");
   tensors.lse = NULL;
-  problem.divisor = FOVEA_DIVISOR_KEYS;
+  problem.normaliser.divisor = FOVEA_DIVISOR_KEYS;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_error_says(&error, "divisor: a state does not count keys");
+  assert_error_says(&error, "normaliser.divisor: a state does not count keys");
   trial_destroy(&trial);
 }
 

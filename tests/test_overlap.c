@@ -6,6 +6,8 @@
 #include "support/single_task.h"
 #include "support/trial.h"
 
+#include <fovea/cache.h>
+#include <fovea/state.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,10 +56,10 @@ static void mark_all(const fovea_problem *problem, const struct laid *laid, int 
     int64_t begin, end;
     find_seen(problem, &entry, &begin, &end);
     if (end == 0 && tensor < O) continue;
-    const int64_t first = begin / 128 * 128 > problem->mask_begin ? begin / 128 * 128 - problem->mask_begin : 0;
+    const int64_t first = begin / 128 * 128 > problem->mask.begin ? begin / 128 * 128 - problem->mask.begin : 0;
     for (int64_t i = 0; i < entry.rows; i++) {
-      if (tensor == MASK && i < entry.q_len && end > problem->mask_begin)
-        mark(marks, laid, b, i, first, end - problem->mask_begin);
+      if (tensor == MASK && i < entry.q_len && end > problem->mask.begin)
+        mark(marks, laid, b, i, first, end - problem->mask.begin);
       if (tensor == Q || tensor == O || tensor == LSE)
         mark(marks, laid, entry.q_batch, entry.q_first + i, 0,
              tensor == Q   ? problem->qk_dim
@@ -77,7 +79,7 @@ static void lay_out(const fovea_problem *p, struct generator *generator, struct 
       [V] = {p->v_strides, p->kv_heads, 4, 0},
       [O] = {p->o_strides, p->heads, 4, 0},
       [LSE] = {p->lse_strides, p->heads, 4, 0},
-      [MASK] = {{p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row}, p->heads, 1, 0},
+      [MASK] = {{p->mask.strides.batch, p->mask.strides.head, p->mask.strides.row}, p->heads, 1, 0},
   };
   for (int i = 0; i < TENSORS; i++) {
     laid[i] = all[i];
@@ -104,9 +106,9 @@ static void random_problem(struct listed_problem *listed, struct generator *gene
   fovea_problem *p = &listed->problem;
   do problem_random(listed, generator, 20000);
   while (p->q_len > 40 || p->kv_len > 200 || p->qk_dim > 20 || p->v_dim > 20 || p->batch * p->heads > 12);
-  p->mask_type = FOVEA_MASK_BOOL;
-  p->mask_begin = generator_below(generator, p->kv_len + 1);
-  p->mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, p->batch, p->heads, p->q_len, p->kv_len - p->mask_begin);
+  p->mask.type = FOVEA_MASK_BOOL;
+  p->mask.begin = generator_below(generator, p->kv_len + 1);
+  p->mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, p->batch, p->heads, p->q_len, p->kv_len - p->mask.begin);
   problem_random_layout(p, generator);
   /* Twice as far apart as necessary, so that another tensor fits between. */
   if (generator_below(generator, 2) == 0) {
@@ -189,13 +191,13 @@ static void test_interleaved_segment(void **state) {
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, ROWS, DIM, DIM);
   fovea_problem_resolve(&problem, NULL);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.o_strides.row = 2 * DIM;
   const fovea_segment segment = {.rows = ROWS, .k = both, .v = v, .k_row = 2 * DIM, .v_row = DIM};
   const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   for (int off = -1; off <= 1; off++) {
     fovea_tensors_init(&tensors, q, NULL, NULL, both + DIM + off, NULL);
-    tensors.sequences = &sequence;
+    tensors.cache.sequences = &sequence;
     assert_int_equal(attend(&problem, &tensors, &error), off == 0 ? FOVEA_OK : FOVEA_ERROR_ARGUMENT);
   }
 }
@@ -214,11 +216,11 @@ static void test_used_of_a_mask(void **state) {
   fovea_problem_resolve(&problem, NULL);
   problem.q_lens = q_lens;
   problem.window_left = 50; /* keys from 246 on are seen; their block begins at 128 */
-  problem.mask_type = FOVEA_MASK_F32;
+  problem.mask.type = FOVEA_MASK_F32;
   for (int64_t begin = 0; begin <= 200; begin += 40) {
-    problem.mask_begin = begin;
+    problem.mask.begin = begin;
     const int64_t used = begin < 128 ? 128 - begin : 0, o_size = ROWS * DIM, behind = SEEN * (KEYS - begin);
-    problem.mask_strides = fovea_mask_layout(FOVEA_MASK_F32, 1, 1, ROWS, KEYS - begin);
+    problem.mask.strides = fovea_mask_layout(FOVEA_MASK_F32, 1, 1, ROWS, KEYS - begin);
     mask = (float *)(void *)arena + 1000;
     for (int off = 0; off <= 1; off++) {
       fovea_tensors_init(&tensors, q, k, v, mask + used - o_size + off, NULL);
@@ -268,10 +270,10 @@ static void test_not_used(void **state) {
   assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_ARGUMENT);
   /* A mask that begins behind all seen keys. */
   fovea_tensors_init(&tensors, o + 100, o + 200, o + 300, o, NULL);
-  problem.mask_type = FOVEA_MASK_F32;
-  problem.mask_begin = 1;
+  problem.mask.type = FOVEA_MASK_F32;
+  problem.mask.begin = 1;
   if (attend(&problem, &tensors, &error) != FOVEA_OK) fail_msg("%s", error.text);
-  problem.mask_begin = 0;
+  problem.mask.begin = 0;
   assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_ARGUMENT);
 }
 
@@ -328,7 +330,7 @@ static void test_scratch_over_tensors(void **state) {
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 2, 1, 5, 40, 8, 8);
   fovea_problem_resolve(&problem, NULL);
-  problem.mask_type = FOVEA_MASK_F32;
+  problem.mask.type = FOVEA_MASK_F32;
   problem.sink = FOVEA_SINK_PER_HEAD;
   struct trial trial_here = trial_create(&problem, 0);
   struct run run = {.tensors = trial_tensors(&trial_here)};
@@ -338,7 +340,7 @@ static void test_scratch_over_tensors(void **state) {
   CHECK_SCRATCH(run.tensors.k, "k", 4);
   CHECK_SCRATCH(run.tensors.v, "v", 4);
   CHECK_SCRATCH(run.tensors.mask, "mask", 4);
-  CHECK_SCRATCH(run.tensors.sinks, "sinks", 4);
+  CHECK_SCRATCH(run.tensors.sink, "sink", 4);
   CHECK_SCRATCH(run.tensors.o, "o", 4);
   CHECK_SCRATCH(run.tensors.lse, "lse", 4);
   check_scratch(&run, arena, NULL);
@@ -352,12 +354,12 @@ static void test_scratch_over_segments(void **state) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
   fovea_problem_resolve(&problem, NULL);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   struct run run;
   fovea_segment segment = {.rows = 40, .k = k, .v = v, .k_head = 320, .k_row = 8, .v_head = 320, .v_row = 8};
   fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_tensors_init(&run.tensors, q, NULL, NULL, o, NULL);
-  run.tensors.sequences = &sequence;
+  run.tensors.cache.sequences = &sequence;
   plan_run(&run, &problem);
   memset(arena, 0, sizeof arena);
   CHECK_SCRATCH(segment.k, "k", 4);
@@ -371,7 +373,7 @@ static void test_scratch_over_segments(void **state) {
   sequence.segments = &segment;
   fovea_sequence *const sequences = (void *)(arena + run.needed - sizeof sequence);
   *sequences = sequence;
-  run.tensors.sequences = sequences;
+  run.tensors.cache.sequences = sequences;
   check_scratch(&run, arena, "sequences");
   fovea_plan_destroy(run.plan);
 }
@@ -382,14 +384,14 @@ static void test_scratch_over_state(void **state) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
   fovea_problem_resolve(&problem, NULL);
-  problem.to_state = 1;
+  problem.state = 1;
   struct run run;
   fovea_state of_run;
   fovea_state_init(&of_run, 1, 2, 5, 8, 0, 40, numbers);
   fovea_tensors_init(&run.tensors, q, k, v, NULL, NULL);
   run.tensors.state = &of_run;
   plan_run(&run, &problem);
-  problem.keys_end = run.problem.keys_end;
+  problem.keys.end = run.problem.keys.end;
   memset(arena, 0, sizeof arena);
   CHECK_SCRATCH(of_run.numbers, "state", 4);
   of_run.numbers = numbers;

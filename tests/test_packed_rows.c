@@ -7,7 +7,9 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
+#include <fovea/rotary.h>
 
 #include <string.h>
 

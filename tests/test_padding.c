@@ -4,7 +4,9 @@
 #include "support/problems.h"
 #include "support/refusals.h"
 
+#include <fovea/cache.h>
 #include <fovea/pattern.h>
+#include <fovea/rotary.h>
 
 #include <math.h>
 #include <string.h>
@@ -39,10 +41,10 @@ static void make_dependent(fovea_problem *problem, int kind, const fovea_pattern
   if (kind == 0) problem->causal = 1;
   if (kind == 1) problem->window_left = 3;
   if (kind == 2) problem->window_right = 0;
-  if (kind == 3) problem->chunk_size = 4;
+  if (kind == 3) problem->chunks.size = 4;
   if (kind == 4) fovea_problem_set_terms(problem, &term, 1);
-  if (kind == 5) problem->shaw = FOVEA_SHAW_KEYS, problem->shaw_distance = 2;
-  if (kind == 6) problem->shaw = FOVEA_SHAW_VALUES, problem->shaw_distance = 2;
+  if (kind == 5) problem->shaw.kind = FOVEA_SHAW_KEYS, problem->shaw.distance = 2;
+  if (kind == 6) problem->shaw.kind = FOVEA_SHAW_VALUES, problem->shaw.distance = 2;
   if (kind == 7) problem->pattern = pattern;
 }
 
@@ -58,8 +60,8 @@ static fovea_pattern *window_pattern(int by_row) {
 
 static void test_refused(void **state) {
   (void)state;
-  static const char *const names[DEPENDENT] = {"causal",     "window_left", "window_right", "chunk_size",
-                                               "term_count", "shaw",        "shaw",         "the pattern"};
+  static const char *const names[DEPENDENT] = {"causal",      "window_left", "window_right", "chunks.size",
+                                               "terms.count", "shaw",        "shaw",         "the pattern"};
   static const int32_t packed[BATCH + 1] = {0, 6, 10};
   fovea_pattern *pattern = window_pattern(0);
   for (int kind = 0; kind < DEPENDENT; kind++) {
@@ -142,9 +144,9 @@ static void assert_alone(const struct trial *padded, const int64_t *first, const
     single.causal = p->causal;
     single.window_left = p->window_left;
     single.window_right = p->window_right;
-    single.chunk_size = p->chunk_size;
-    single.chunk_left = p->chunk_left;
-    single.chunk_right = p->chunk_right;
+    single.chunks.size = p->chunks.size;
+    single.chunks.left = p->chunks.left;
+    single.chunks.right = p->chunks.right;
     struct trial alone = trial_of_part(&single, padded, part, part);
     trial_run(&alone, isa, NULL);
     assert_same_part(padded, part, &alone, (struct part){0, 0, 0}, 1, p->heads, lengths[b]);
@@ -276,10 +278,10 @@ static void test_generate(void **state) {
     if (length == 0) continue;
     fovea_problem_init(&problem, ENTRIES, 1, 1, 1, length + 1, HEAD, HEAD);
     problem.q_strides.batch = problem.o_strides.batch = LENGTH * HEAD;
-    problem.segmented = 1;
+    problem.cache.segmented = 1;
     problem.kv_begins = pad;
     fovea_tensors_init(&tensors, q[0][length], NULL, NULL, o[0][length], NULL);
-    tensors.sequences = sequences;
+    tensors.cache.sequences = sequences;
     if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
   }
 

@@ -4,6 +4,7 @@
 #include "support/error_says.h"
 #include "support/refusals.h"
 
+#include <fovea/cache.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,9 +95,9 @@ static void test_made_sizes(void **state) {
         FOVEA_ERROR_ARGUMENT);
     assert_string_equal(error.text, words[i % 4]);
     fovea_problem_init(&problem, 1, sizes[0], sizes[0], 1, 1, sizes[1], sizes[2]);
-    problem.segmented = 1;
+    problem.cache.segmented = 1;
     fovea_tensors_init(&tensors, numbers, NULL, NULL, o, NULL);
-    tensors.sequences = &to.sequence;
+    tensors.cache.sequences = &to.sequence;
     assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
     assert_string_equal(error.text, words[i % 4]);
     assert_true(is_untouched(cache, sizeof cache));
@@ -114,7 +115,7 @@ static void test_tables(void **state) {
   NOT_MADE(PAGED, (void)0, 4, 41, 40, 8, FOVEA_ERROR_ARGUMENT, "begin: 41", "40");
   NOT_MADE(PAGED, pages.struct_size = offsetof(fovea_pages, k_format) - 1, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT,
            "pages.struct_size: fovea_pages_init");
-  NOT_MADE(PAGED, pages.struct_size++, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.struct_size: newer");
+  NOT_MADE(PAGED, pages.struct_size++, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.struct_size: another version");
   NOT_MADE(PAGED, pages.count = 0, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.count");
   /* Sizes that were changed after the initialiser, whose strides would let rows share memory. */
   NOT_MADE(PAGED, pages.page_rows *= 2, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.k has rows that share memory",

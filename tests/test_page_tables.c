@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "support/generator.h"
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 #include <string.h>

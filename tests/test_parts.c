@@ -8,6 +8,7 @@
 #include "support/single_task.h"
 #include "support/trial.h"
 
+#include <fovea/cache.h>
 #include <string.h>
 
 /* One kv head and few rows, so that there are few tiles. */

@@ -37,22 +37,22 @@ static void run_chunk(void *job, int64_t task, int worker) {
   problem.o_strides = whole->o_strides;
   problem.lse_strides = whole->lse_strides;
   problem.pattern = whole->pattern;
-  fovea_problem_set_terms(&problem, whole->terms, whole->term_count);
+  fovea_problem_set_terms(&problem, whole->terms.list, whole->terms.count);
   problem.scales = whole->scales;
-  problem.normaliser = whole->normaliser;
-  problem.divisor = whole->divisor;
-  problem.divisor_value = whole->divisor_value;
-  problem.sigmoid_bias = whole->sigmoid_bias;
+  problem.normaliser.kind = whole->normaliser.kind;
+  problem.normaliser.divisor = whole->normaliser.divisor;
+  problem.normaliser.divisor_value = whole->normaliser.divisor_value;
+  problem.normaliser.sigmoid_bias = whole->normaliser.sigmoid_bias;
   problem.entropy = whole->entropy;
-  problem.top_k = whole->top_k;
-  problem.top_k_strides = (fovea_strides){0, LENGTH * whole->top_k, whole->top_k};
+  problem.top.k = whole->top.k;
+  problem.top.strides = (fovea_strides){0, LENGTH * whole->top.k, whole->top.k};
   tensors = chunks->tensors;
   tensors.q = (const float *)tensors.q + first * DIM;
   tensors.o = (float *)tensors.o + first * DIM;
   if (tensors.lse != NULL) tensors.lse += first;
   if (tensors.entropy != NULL) tensors.entropy += first;
-  if (tensors.top_keys != NULL) tensors.top_keys += first * whole->top_k;
-  if (tensors.top_scores != NULL) tensors.top_scores += first * whole->top_k;
+  if (tensors.top.keys != NULL) tensors.top.keys += first * whole->top.k;
+  if (tensors.top.scores != NULL) tensors.top.scores += first * whole->top.k;
   chunks->status[task] = fovea_attend(&problem, &tensors, &execution, NULL);
 }
 
@@ -77,10 +77,10 @@ static void add_features(fovea_problem *problem, uint64_t seed) {
   fovea_problem_set_terms(problem, terms, 1 + (int64_t)(seed % 2));
   if (seed % 5 == 0) problem->scales = FOVEA_SCALES_PER_HEAD;
   problem->entropy = 1;
-  problem->top_k = 6;
+  problem->top.k = 6;
   if (seed % 3 == 1) return;
   problem->entropy = 0;
-  problem->top_k = 0;
+  problem->top.k = 0;
   problem_set_normaliser(problem, (int)seed % 3 + 9);
 }
 

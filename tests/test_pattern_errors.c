@@ -282,8 +282,8 @@ static void test_options(void **state) {
   OPTIONS_REFUSED((options.rule = NULL, options.rules = rules), FOVEA_ERROR_ARGUMENT, "heads is 0", "from 1 to");
   OPTIONS_REFUSED((options.rule = NULL, options.rules = rules, options.heads = 2), FOVEA_ERROR_ARGUMENT,
                   "rules[1] is NULL");
-  OPTIONS_REFUSED(options.struct_size--, FOVEA_ERROR_ARGUMENT, "options.struct_size", "at least");
-  OPTIONS_REFUSED(options.struct_size++, FOVEA_ERROR_ARGUMENT, "options.struct_size", "newer");
+  OPTIONS_REFUSED(options.struct_size--, FOVEA_ERROR_ARGUMENT, "options.struct_size", "another version");
+  OPTIONS_REFUSED(options.struct_size++, FOVEA_ERROR_ARGUMENT, "options.struct_size", "another version");
   OPTIONS_REFUSED(options.struct_size = 0, FOVEA_ERROR_ARGUMENT, "options.struct_size");
   OPTIONS_REFUSED(options.allocator.context = &options, FOVEA_ERROR_UNUSED, "allocator.context");
   fovea_pattern_destroy(NULL);

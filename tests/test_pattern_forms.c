@@ -80,14 +80,14 @@ static fovea_problem without_rules(const fovea_problem *problem) {
   fovea_problem plain = *problem;
   plain.causal = 0;
   plain.window_left = plain.window_right = FOVEA_UNLIMITED;
-  plain.chunk_size = plain.chunk_left = plain.chunk_right = 0;
+  plain.chunks.size = plain.chunks.left = plain.chunks.right = 0;
   return plain;
 }
 
 static struct trial mask_of(const struct trial *by_rules, uint64_t seed) {
   fovea_problem problem = without_rules(&by_rules->problem);
-  problem.mask_type = FOVEA_MASK_BITS;
-  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 1, 1, problem.q_len, problem.kv_len);
+  problem.mask.type = FOVEA_MASK_BITS;
+  problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BITS, 1, 1, problem.q_len, problem.kv_len);
   struct trial masked = trial_create(&problem, seed);
   for (int64_t i = 0; i < problem.q_len; i++)
     for (int64_t j = 0; j < problem.kv_len; j++)
@@ -138,9 +138,9 @@ static void test_forms(void **state) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 4, 2, lengths[j][0], lengths[j][1], 20, 12);
       problem_apply(&problem, &rule_list[i]);
-      problem.score_output = (fovea_score_output)((i + j) % 5);
-      problem.max_logits = problem.entropy = problem.column_sums = 1;
-      problem.top_k = 5;
+      problem.scores.kind = (fovea_score_output)((i + j) % 5);
+      problem.max_logits = problem.entropy = problem.column_sums.wanted = 1;
+      problem.top.k = 5;
       if (i % 3 == 0) problem.q_type = problem.k_type = FOVEA_BF16;
       check(&problem, &rule_list[i], (uint64_t)i);
     }

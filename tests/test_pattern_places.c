@@ -8,6 +8,7 @@
 #include "support/scenes.h"
 #include "support/trial.h"
 
+#include <fovea/state.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,20 +17,20 @@ static void scene_begin(struct scene *scene, struct generator *generator, uint64
   problem_random(&scene->listed, generator, USUAL_OR_LONG(INT64_C(100000), INT64_C(1000000)));
   fovea_problem *problem = &scene->listed.problem;
   problem_random_features(problem, generator);
-  if (seed % 2) problem->mask_type = (fovea_mask_type)(seed / 2 % 6); /* every type */
-  if (problem->mask_type == FOVEA_MASK_NONE) {
-    problem->mask_begin = 0;
-    problem->mask_keys = FOVEA_UNLIMITED;
+  if (seed % 2) problem->mask.type = (fovea_mask_type)(seed / 2 % 6); /* every type */
+  if (problem->mask.type == FOVEA_MASK_NONE) {
+    problem->mask.begin = 0;
+    problem->mask.keys = FOVEA_UNLIMITED;
   } else {
-    problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
+    problem->mask.strides = fovea_mask_layout(problem->mask.type, problem->batch, problem->heads,
                                               problem_mask_rows(problem), problem_mask_keys(problem));
   }
   scene_set_mask_begins(scene, generator);
   /* A key before the mask's first has no bias; a mask of all keys adds 0 to it, which -0 shows in scores. */
-  if (problem->mask_type != FOVEA_MASK_NONE) problem->score_output = FOVEA_SCORES_NONE;
-  if (generator_below(generator, 4) == 0) problem->keys_begin = generator_below(generator, problem->kv_len + 1);
+  if (problem->mask.type != FOVEA_MASK_NONE) problem->scores.kind = FOVEA_SCORES_NONE;
+  if (generator_below(generator, 4) == 0) problem->keys.begin = generator_below(generator, problem->kv_len + 1);
   if (generator_below(generator, 4) == 0)
-    problem->keys_end = problem->keys_begin + generator_below(generator, problem->kv_len - problem->keys_begin + 1);
+    problem->keys.end = problem->keys.begin + generator_below(generator, problem->kv_len - problem->keys.begin + 1);
   scene_add_patterns(scene, generator);
   problem_random_modes(problem, generator, 4);
 }
@@ -96,9 +97,9 @@ static void few_rows(struct scene *scene, struct generator *generator, int64_t k
                      48);
   problem->causal = (int)generator_below(generator, 2);
   if (generator_below(generator, 3) == 0) {
-    problem->mask_type = (fovea_mask_type)(1 + generator_below(generator, 5));
-    problem->mask_strides =
-        fovea_mask_layout(problem->mask_type, 1, problem->heads, problem->q_len, problem->kv_len);
+    problem->mask.type = (fovea_mask_type)(1 + generator_below(generator, 5));
+    problem->mask.strides =
+        fovea_mask_layout(problem->mask.type, 1, problem->heads, problem->q_len, problem->kv_len);
   }
   scene_add_patterns(scene, generator);
 }
@@ -152,11 +153,11 @@ static struct made run_state(const struct trial *trial, int64_t begin, int64_t e
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
-  problem.to_state = 1;
-  problem.keys_begin = begin;
-  problem.keys_end = end;
+  problem.state = 1;
+  problem.keys.begin = begin;
+  problem.keys.end = end;
   tensors.o = tensors.lse = NULL;
-  tensors.sinks = NULL;
+  tensors.sink = NULL;
   tensors.state = &made.state;
   if (fovea_attend(&problem, &tensors, on_isa(NULL), &error) != FOVEA_OK) fail_msg("%s", error.text);
   return made;

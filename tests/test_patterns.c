@@ -140,12 +140,12 @@ static fovea_problem random_problem(struct generator *generator) {
   problem.offset = generator_below(generator, problem.kv_len);
   if (generator_below(generator, 3) == 0) problem.causal = 1;
   if (generator_below(generator, 3) == 0) problem.window_left = generator_below(generator, 200);
-  if (generator_below(generator, 3) == 0) problem.score_output = (fovea_score_output)generator_below(generator, 5);
+  if (generator_below(generator, 3) == 0) problem.scores.kind = (fovea_score_output)generator_below(generator, 5);
   if (generator_below(generator, 3) == 0) {
-    problem.mask_type = (fovea_mask_type)(1 + generator_below(generator, FOVEA_MASK_BF16));
-    problem.mask_strides =
-        fovea_mask_layout(problem.mask_type, problem.batch, problem.heads, problem.q_len, problem.kv_len);
-    if (generator_below(generator, 2)) problem.mask_strides.head = problem.mask_strides.row = 0;
+    problem.mask.type = (fovea_mask_type)(1 + generator_below(generator, FOVEA_MASK_BF16));
+    problem.mask.strides =
+        fovea_mask_layout(problem.mask.type, problem.batch, problem.heads, problem.q_len, problem.kv_len);
+    if (generator_below(generator, 2)) problem.mask.strides.head = problem.mask.strides.row = 0;
   }
   if (generator_below(generator, 4) == 0) problem.k_type = problem.q_type = FOVEA_BF16;
   return problem;
@@ -207,8 +207,8 @@ static void test_lists(void **state) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem = random_problem(&generator);
-    if (seed % 5) problem.mask_type = FOVEA_MASK_NONE;
-    if (seed % 7) problem.score_output = FOVEA_SCORES_NONE;
+    if (seed % 5) problem.mask.type = FOVEA_MASK_NONE;
+    if (seed % 7) problem.scores.kind = FOVEA_SCORES_NONE;
     if (seed % 4 == 0) problem.kv_len += generator_below(&generator, USUAL_OR_LONG(3000, 20000));
     const int64_t rows = problem.q_len + problem.offset, keys = problem.kv_len;
     fovea_problem_init(&problem, 1, problem.heads, problem.kv_heads, problem.q_len, keys, 1 + (int64_t)(seed % 140),

@@ -8,6 +8,7 @@
 #include "support/patterns.h"
 
 #include <fovea/explain.h>
+#include <fovea/state.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,10 @@ static fovea_explanation explain(const fovea_plan *plan) {
 /* The first key behind those of an entry that the mask has, or may have. */
 static int64_t keys_end(const fovea_problem *p, int64_t b, const struct entry *entry) {
   int64_t end = entry->kv_len;
-  if (p->keys_end != FOVEA_UNLIMITED && p->keys_end < end) end = p->keys_end;
-  if (p->mask_type != FOVEA_MASK_NONE && p->mask_keys != FOVEA_UNLIMITED &&
-      problem_mask_begin(p, b) + p->mask_keys < end)
-    end = problem_mask_begin(p, b) + p->mask_keys;
+  if (p->keys.end != FOVEA_UNLIMITED && p->keys.end < end) end = p->keys.end;
+  if (p->mask.type != FOVEA_MASK_NONE && p->mask.keys != FOVEA_UNLIMITED &&
+      problem_mask_begin(p, b) + p->mask.keys < end)
+    end = problem_mask_begin(p, b) + p->mask.keys;
   return end;
 }
 
@@ -84,7 +85,7 @@ static void count_block(const fovea_problem *p, const fovea_entry *entry, fovea_
   to->pairs_seen += pairs;
   if (pairs == 0) {
     to->blocks_empty++;
-  } else if (p->mask_type != FOVEA_MASK_NONE && entry->mask_begin <= last) {
+  } else if (p->mask.type != FOVEA_MASK_NONE && entry->mask_begin <= last) {
     to->blocks_masked++;
   } else if (pairs == rows.count * (end - begin)) {
     to->blocks_full++;
@@ -180,7 +181,7 @@ static void check(const fovea_problem *problem, const struct rule_table *rules, 
     fovea_error error;
     if (fovea_plan_create(&named, on_isa(*isa), &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
     check_plan(plan, &named, rules);
-    if (problem->mask_type == FOVEA_MASK_NONE && problem->score_output <= FOVEA_SCORES_WEIGHTS) {
+    if (problem->mask.type == FOVEA_MASK_NONE && problem->scores.kind <= FOVEA_SCORES_WEIGHTS) {
       struct trial trial = trial_create(problem, seed);
       check_computed(plan, &trial);
       trial_destroy(&trial);
@@ -210,12 +211,12 @@ static fovea_problem random_problem(struct generator *generator) {
   problem.offset = generator_below(generator, problem.kv_len);
   if (generator_below(generator, 3) == 0) problem.causal = 1;
   if (generator_below(generator, 3) == 0) problem.window_left = generator_below(generator, 200);
-  if (generator_below(generator, 4) == 0) problem.keys_begin = generator_below(generator, problem.kv_len);
+  if (generator_below(generator, 4) == 0) problem.keys.begin = generator_below(generator, problem.kv_len);
   if (generator_below(generator, 4) == 0) {
-    problem.mask_type = FOVEA_MASK_BITS;
-    problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 1, 1, problem.q_len, problem.kv_len);
-    problem.mask_begin = generator_below(generator, problem.kv_len);
-    problem.mask_keys = generator_below(generator, problem.kv_len - problem.mask_begin + 1);
+    problem.mask.type = FOVEA_MASK_BITS;
+    problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BITS, 1, 1, problem.q_len, problem.kv_len);
+    problem.mask.begin = generator_below(generator, problem.kv_len);
+    problem.mask.keys = generator_below(generator, problem.kv_len - problem.mask.begin + 1);
   }
   return problem;
 }
@@ -274,9 +275,9 @@ static void test_late_mask(void **state) {
   for (int64_t begin = 0; begin <= 1500; begin += begin < 600 ? 300 : 20) {
     fovea_problem_init(&problem, 1, 2, 1, 40, 1500, 8, 8);
     fovea_problem_resolve(&problem, NULL);
-    problem.keys_begin = 100;
-    problem.mask_type = FOVEA_MASK_BOOL;
-    problem.mask_begin = begin;
+    problem.keys.begin = 100;
+    problem.mask.type = FOVEA_MASK_BOOL;
+    problem.mask.begin = begin;
     check(&problem, NULL, 1);
   }
 }
@@ -308,7 +309,7 @@ static void test_ways(void **state) {
 
   fovea_problem_init(&problem, 1, 1, 1, 1, 100000, 64, 64);
   fovea_problem_resolve(&problem, NULL);
-  problem.to_state = 1;
+  problem.state = 1;
   assert_int_equal(fovea_plan_create(&problem, on_isa("scalar"), &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_non_null(strstr(is.parts_reason, "nodes"));
@@ -323,8 +324,8 @@ static int has_amx(fovea_mode scores, fovea_mode values, const char *isa) {
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
   fovea_problem_resolve(&problem, NULL);
-  problem.scores = scores;
-  problem.values = values;
+  problem.modes.score = scores;
+  problem.modes.value = values;
   if (fovea_plan_create(&problem, on_isa(isa), &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   const int amx = strcmp(explain(plan).products, "AMX") == 0;
   fovea_plan_destroy(plan);
@@ -387,9 +388,9 @@ static void test_bytes(void **state) {
   fovea_problem_resolve(&p, NULL);
   p.k_type = FOVEA_F16;
   p.o_type = FOVEA_BF16;
-  p.mask_type = FOVEA_MASK_BOOL;
-  p.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 10, 30);
-  p.score_output = FOVEA_SCORES_WEIGHTS;
+  p.mask.type = FOVEA_MASK_BOOL;
+  p.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 10, 30);
+  p.scores.kind = FOVEA_SCORES_WEIGHTS;
   assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   fovea_explanation is = explain(plan);
   assert_true(is.bytes_read == 2 * 4 * 10 * 16 * 4 + 2 * 2 * 30 * 16 * 2 + 2 * 2 * 30 * 24 * 4 + 10 * 30);
@@ -407,7 +408,7 @@ static void test_bytes(void **state) {
 
   fovea_problem_init(&p, 1, 4, 2, 10, 30, 16, 24);
   fovea_problem_resolve(&p, NULL);
-  p.segmented = 1;
+  p.cache.segmented = 1;
   assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_true(is.bytes_read == 4 * 4 * 10 * 16 && is.cached_elements == 2 * 30 * (16 + 24));
@@ -505,8 +506,8 @@ static const char *products(fovea_mode scores, fovea_mode values, int of_values,
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 100, 100, 32, 32);
   fovea_problem_resolve(&problem, NULL);
-  problem.scores = scores;
-  problem.values = values;
+  problem.modes.score = scores;
+  problem.modes.value = values;
   if (fovea_plan_create(&problem, NULL, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   const fovea_explanation explanation = explain(plan);
   const char *name = of_values ? explanation.value_products : explanation.products;

@@ -92,7 +92,7 @@ static void test_lengths_and_rules(void **state) {
           continue; /* rows would be outside of the grid */
         const fovea_position_term term = term_of(kind % TERM_KINDS, shape[0], lengths[i][1] + 3);
         fovea_problem_set_terms(&problem, &term, 1);
-        problem.score_output = (fovea_score_output)((rule + kind) % 5);
+        problem.scores.kind = (fovea_score_output)((rule + kind) % 5);
         check(&problem, (uint64_t)rule);
       }
 }
@@ -101,10 +101,10 @@ static void test_lengths_and_rules(void **state) {
 static void check_as_mask(fovea_problem problem, uint64_t seed) {
   const char *const *isas = usable_isas_for(&problem);
   fovea_problem masked = problem;
-  masked.terms = NULL;
-  masked.term_count = 0;
-  masked.mask_type = FOVEA_MASK_F32;
-  masked.mask_strides = fovea_mask_layout(FOVEA_MASK_F32, 2, problem.heads, problem.q_len, problem.kv_len);
+  masked.terms.list = NULL;
+  masked.terms.count = 0;
+  masked.mask.type = FOVEA_MASK_F32;
+  masked.mask.strides = fovea_mask_layout(FOVEA_MASK_F32, 2, problem.heads, problem.q_len, problem.kv_len);
   struct trial by_term = trial_create(&problem, seed), by_mask = trial_create(&masked, seed);
   for (int64_t b = 0; b < 2; b++)
     for (int64_t h = 0; h < problem.heads; h++)
@@ -128,7 +128,7 @@ static void test_as_mask(void **state) {
       const fovea_position_term term = term_of(kind, 4, 310);
       problem.causal = kind % 3 > 0;
       problem.softcap = kind % 4 == 1 ? 20.0 : 0.0;
-      problem.score_output = (fovea_score_output)(kind % 5);
+      problem.scores.kind = (fovea_score_output)(kind % 5);
       fovea_problem_set_terms(&problem, &term, 1);
       check_as_mask(problem, (uint64_t)kind);
     }
@@ -145,10 +145,10 @@ static void test_together(void **state) {
     problem.causal = i % 2;
     problem.softcap = i % 3 ? 0.0 : 15.0;
     problem.sink = (fovea_sink)(i % 3);
-    problem.mask_type = (fovea_mask_type)(i % 6);
-    problem.mask_strides =
-        fovea_mask_layout(problem.mask_type, 2, 4, problem_mask_rows(&problem), problem_mask_keys(&problem));
-    problem.score_output = (fovea_score_output)(i % 5);
+    problem.mask.type = (fovea_mask_type)(i % 6);
+    problem.mask.strides =
+        fovea_mask_layout(problem.mask.type, 2, 4, problem_mask_rows(&problem), problem_mask_keys(&problem));
+    problem.scores.kind = (fovea_score_output)(i % 5);
     problem.scales = (fovea_scales)(i % 4);
     problem.q_type = problem.k_type = (fovea_type)(i / 2 % 3);
     problem.v_type = problem.o_type = (fovea_type)(i / 3 % 3);
@@ -166,7 +166,7 @@ static void test_special_values(void **state) {
         fovea_problem problem = problem_of(2, kind % 2 ? 1 : 2, rows, 140);
         const fovea_position_term term = term_of(kind, 2, 140);
         fovea_problem_set_terms(&problem, &term, 1);
-        problem.score_output = (fovea_score_output)(special % 5);
+        problem.scores.kind = (fovea_score_output)(special % 5);
         struct trial made = trial_create(&problem, (uint64_t)special);
         struct tensor *numbers = &made.terms[0];
         for (int64_t place = 0; place < numbers->rows; place += 2)
@@ -189,9 +189,9 @@ static void test_hidden_stays_hidden(void **state) {
       for (int64_t rows = 1; rows <= 60; rows += 59) {
         fovea_problem problem = problem_of(2, 1 + special % 2, rows, 140);
         fovea_problem_set_terms(&problem, terms, 2 - masked);
-        if (masked) problem.mask_type = FOVEA_MASK_F32;
-        problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 2, rows, 140);
-        problem.score_output = (fovea_score_output)(special % 5);
+        if (masked) problem.mask.type = FOVEA_MASK_F32;
+        problem.mask.strides = fovea_mask_layout(problem.mask.type, 2, 2, rows, 140);
+        problem.scores.kind = (fovea_score_output)(special % 5);
         struct trial made = trial_create(&problem, (uint64_t)special);
         for (int64_t head = 0; head < 2; head++)
           for (int64_t place = 1; place < made.terms[0].rows; place += 3) {
@@ -364,11 +364,11 @@ static void test_refusals(void **state) {
 #define TERM(change, status, ...)                                                                                  \
   refused_term = good;                                                                                             \
   refused_term.change;                                                                                             \
-  REFUSED(call.problem.terms = &refused_term, status, __VA_ARGS__)
+  REFUSED(call.problem.terms.list = &refused_term, status, __VA_ARGS__)
 #define TERM_OF(term, change, status, ...)                                                                         \
   refused_term = term;                                                                                             \
   refused_term.change;                                                                                             \
-  REFUSED(call.problem.terms = &refused_term, status, __VA_ARGS__)
+  REFUSED(call.problem.terms.list = &refused_term, status, __VA_ARGS__)
   TERM(kind = (fovea_position_kind)0, FOVEA_ERROR_ARGUMENT, "terms[0].kind is 0", "1 to 5");
   TERM(kind = (fovea_position_kind)6, FOVEA_ERROR_ARGUMENT, "terms[0].kind is 6");
   TERM(before = 3, FOVEA_ERROR_UNUSED, "terms[0].before is 3", "kind is 1");
@@ -384,17 +384,17 @@ static void test_refusals(void **state) {
   TERM_OF(fovea_term_grid(2, 1, 2, 3), height = 0, FOVEA_ERROR_ARGUMENT, "terms[0].height is 0");
   TERM_OF(fovea_term_grid(2, 1, 2, 3), batch = 0, FOVEA_ERROR_ARGUMENT, "terms[0] has 6 cells", "keys up to 6");
   refused_term = fovea_term_grid(2, 1, 1, 7);
-  REFUSED((call.problem.terms = &refused_term, call.problem.offset = 3), FOVEA_ERROR_ARGUMENT,
+  REFUSED((call.problem.terms.list = &refused_term, call.problem.offset = 3), FOVEA_ERROR_ARGUMENT,
           "terms[0] has 7 cells", "at 3 to 7");
-  REFUSED((call.problem.terms = &refused_term, call.problem.offset = -1), FOVEA_ERROR_ARGUMENT,
+  REFUSED((call.problem.terms.list = &refused_term, call.problem.offset = -1), FOVEA_ERROR_ARGUMENT,
           "terms[0]: at -1 to 3");
-  REFUSED(call.problem.terms = NULL, FOVEA_ERROR_ARGUMENT, "terms is NULL", "term_count is 1");
-  REFUSED(call.problem.term_count = 5, FOVEA_ERROR_ARGUMENT, "term_count is 5");
-  REFUSED(call.problem.term_count = -1, FOVEA_ERROR_ARGUMENT, "term_count is -1");
-  REFUSED(call.problem.term_count = 0, FOVEA_ERROR_UNUSED, "terms is not NULL");
-  REFUSED(call.problem.term_size = 8, FOVEA_ERROR_ARGUMENT, "term_size is 8", "fovea_problem_set_terms()");
-  REFUSED(call.problem.term_size = 8000, FOVEA_ERROR_ARGUMENT, "term_size is 8000");
-  REFUSED((call.problem.term_count = 0, call.problem.terms = NULL), FOVEA_ERROR_UNUSED, "terms is not NULL",
+  REFUSED(call.problem.terms.list = NULL, FOVEA_ERROR_ARGUMENT, "terms is NULL", "terms.count is 1");
+  REFUSED(call.problem.terms.count = 5, FOVEA_ERROR_ARGUMENT, "terms.count is 5");
+  REFUSED(call.problem.terms.count = -1, FOVEA_ERROR_ARGUMENT, "terms.count is -1");
+  REFUSED(call.problem.terms.count = 0, FOVEA_ERROR_UNUSED, "terms.list is not NULL");
+  REFUSED(call.problem.terms.size = 8, FOVEA_ERROR_ARGUMENT, "terms.size is 8", "fovea_problem_set_terms()");
+  REFUSED(call.problem.terms.size = 8000, FOVEA_ERROR_ARGUMENT, "terms.size is 8000");
+  REFUSED((call.problem.terms.count = 0, call.problem.terms.list = NULL), FOVEA_ERROR_UNUSED, "terms is not NULL",
           "the problem has no terms");
   REFUSED(call.tensors.terms = NULL, FOVEA_ERROR_ARGUMENT, "terms is NULL");
   static const float *lists[1];

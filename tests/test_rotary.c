@@ -6,6 +6,7 @@
 #include "support/execution.h"
 #include "support/trial.h"
 
+#include <fovea/rotary.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "support/execution.h"
 #include "support/refusals.h"
 
+#include <fovea/rotary.h>
 #include <math.h>
 #include <string.h>
 
@@ -119,9 +120,10 @@ static void test_null(void **state) {
 static void test_struct_sizes(void **state) {
   (void)state;
   for (size_t other = 1; other <= 64; other++) {
-    ROTATION_REFUSED(rotary->struct_size += other, FOVEA_ERROR_ARGUMENT, "rotary.struct_size", "newer");
+    ROTATION_REFUSED(rotary->struct_size += other, FOVEA_ERROR_ARGUMENT, "rotary.struct_size", "another version");
     ROTATION_REFUSED(rotary->struct_size -= other, FOVEA_ERROR_ARGUMENT, "rotary.struct_size", "fovea_rotary_init");
-    ROTATION_REFUSED(rotation->struct_size += other, FOVEA_ERROR_ARGUMENT, "rotation.struct_size", "newer");
+    ROTATION_REFUSED(rotation->struct_size += other, FOVEA_ERROR_ARGUMENT, "rotation.struct_size",
+                     "another version");
     ROTATION_REFUSED(rotation->struct_size -= other, FOVEA_ERROR_ARGUMENT,
                      "rotation.struct_size: fovea_rotation_init");
   }

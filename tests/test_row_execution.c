@@ -5,6 +5,9 @@
 #include "support/executors.h"
 #include "support/generator.h"
 
+#include <fovea/cache.h>
+#include <fovea/rotary.h>
+#include <fovea/state.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -27,7 +27,7 @@ static void test_contract(void **state) {
     problem_apply(&problem, &rule_list[i % rule_count]);
     problem.softcap = i % 5 ? 0.0 : 7.0;
     problem.q_type = problem.k_type = (fovea_type)(i % 3);
-    problem.score_output = (fovea_score_output)(i % 5);
+    problem.scores.kind = (fovea_score_output)(i % 5);
     struct trial made = trial_create(&problem, (uint64_t)i);
     const char *const *isas = usable_isas_for(&problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {

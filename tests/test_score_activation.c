@@ -1,4 +1,4 @@
-/* LeakyReLU of products: score_activation. */
+/* LeakyReLU of products: activation.kind. */
 #include "src/plan/plan.h"
 #include "support/check.h"
 #include "support/patterns.h"
@@ -29,7 +29,7 @@ static void test_slopes_and_scales(void **state) {
       fovea_problem_init(&problem, 1, 2, 1, (i + j) % 2 ? 35 : 3, 150, 2 + (int64_t)j * 3, 9);
       problem_set_leaky(&problem, slopes[i]);
       problem.scale = scales[j];
-      problem.score_output = (fovea_score_output)((i + j) % 5);
+      problem.scores.kind = (fovea_score_output)((i + j) % 5);
       if (i % 3 == 1) problem.softcap = 3.0;
       if (i % 3 == 2) problem_set_normaliser(&problem, (int)j);
       problem.causal = (int)(i + j) % 2;
@@ -48,8 +48,8 @@ static void test_rules_and_masks(void **state) {
       problem_apply(&problem, &rule_list[rule]);
       problem_set_leaky(&problem, 0.2);
       problem.scales = (fovea_scales)((rule + type) % 4);
-      problem.mask_type = (fovea_mask_type)type;
-      problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, 2, problem.q_len, 200);
+      problem.mask.type = (fovea_mask_type)type;
+      problem.mask.strides = fovea_mask_layout(problem.mask.type, 1, 2, problem.q_len, 200);
       struct trial made = trial_create(&problem, (uint64_t)(rule * 6 + type));
       check_and_destroy(&made);
     }
@@ -65,7 +65,7 @@ static void test_special_products(void **state) {
       fovea_problem_init(&problem, 1, 1, 1, j % 2 ? 30 : 2, 140, 1, 5);
       problem_set_leaky(&problem, j / 2 ? 0.0 : 0.3);
       problem.scale = 1.0;
-      problem.score_output = j < 2 ? FOVEA_SCORES_CAPPED : FOVEA_SCORES_WEIGHTS;
+      problem.scores.kind = j < 2 ? FOVEA_SCORES_CAPPED : FOVEA_SCORES_WEIGHTS;
       struct trial made = trial_create(&problem, 3);
       tensor_row(&made.k, 0, 0, 77)[0] = values[i];
       for (int64_t row = 0; row < problem.q_len; row++)
@@ -90,14 +90,14 @@ static void test_words(void **state) {
         fovea_problem_init(&problem, 1, 1, 1, rows, 1, 1, 1);
         problem_set_leaky(&problem, slope);
         problem.scale = 1.0;
-        problem.score_output = FOVEA_SCORES_CAPPED;
+        problem.scores.kind = FOVEA_SCORES_CAPPED;
         struct trial made = trial_create(&problem, 3);
         for (int r = 0; r < rows; r++) made.q.data[r] = products[i];
         made.k.data[0] = 1.0f;
         trial_run(&made, *isa, NULL);
         const float expected = products[i] > 0.0f ? products[i] : products[i] * (float)slope + 0.0f;
         assert_memory_equal(&made.scores.data[rows - 1], &expected, sizeof expected);
-        problem.score_output = FOVEA_SCORES_RAW;
+        problem.scores.kind = FOVEA_SCORES_RAW;
         struct trial raw = trial_create(&problem, 3);
         for (int r = 0; r < rows; r++) raw.q.data[r] = products[i];
         raw.k.data[0] = 1.0f;
@@ -174,7 +174,7 @@ static void test_sums(void **state) {
   fovea_problem_init(&problem, 1, 3, 3, 50, 60, 2, 4);
   problem_set_leaky(&problem, 0.2);
   problem.scale = 1.0;
-  problem.score_output = FOVEA_SCORES_BIASED;
+  problem.scores.kind = FOVEA_SCORES_BIASED;
   struct trial made = trial_create(&problem, 7);
   for (int64_t i = 0; i < 3 * 50; i++) made.q.data[2 * i + 1] = 1.0f;
   for (int64_t i = 0; i < 3 * 60; i++) made.k.data[2 * i] = 1.0f;
@@ -198,17 +198,16 @@ static void test_refusals(void **state) {
   problem_set_leaky(&problem, 0.2);
   trial = trial_create(&problem, 1);
   ACCEPTED((void)0);
-  ACCEPTED(call.problem.leaky_slope = 0.0);
-  REFUSED(call.problem.leaky_slope = 1.0, FOVEA_ERROR_ARGUMENT, "leaky_slope is 1.0", "below 1");
-  REFUSED(call.problem.leaky_slope = -0.2, FOVEA_ERROR_ARGUMENT, "leaky_slope is -0.2", "at least 0");
-  REFUSED(call.problem.leaky_slope = NAN, FOVEA_ERROR_ARGUMENT, "leaky_slope is", "nan");
-  REFUSED(call.problem.leaky_slope = INFINITY, FOVEA_ERROR_ARGUMENT, "leaky_slope is inf");
-  REFUSED(call.problem.score_activation = (fovea_score_activation)2, FOVEA_ERROR_ARGUMENT, "score_activation", "2",
+  ACCEPTED(call.problem.activation.leaky_slope = 0.0);
+  REFUSED(call.problem.activation.leaky_slope = 1.0, FOVEA_ERROR_ARGUMENT, "leaky_slope is 1.0", "below 1");
+  REFUSED(call.problem.activation.leaky_slope = -0.2, FOVEA_ERROR_ARGUMENT, "leaky_slope is -0.2", "at least 0");
+  REFUSED(call.problem.activation.leaky_slope = NAN, FOVEA_ERROR_ARGUMENT, "leaky_slope is", "nan");
+  REFUSED(call.problem.activation.leaky_slope = INFINITY, FOVEA_ERROR_ARGUMENT, "leaky_slope is inf");
+  REFUSED(call.problem.activation.kind = (fovea_score_activation)2, FOVEA_ERROR_ARGUMENT, "activation.kind", "2",
           "1");
-  REFUSED(call.problem.score_activation = (fovea_score_activation)-1, FOVEA_ERROR_ARGUMENT, "score_activation",
-          "-1");
-  REFUSED(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_NONE, FOVEA_ERROR_UNUSED, "leaky_slope is 0.2",
-          "score_activation is FOVEA_SCORE_ACTIVATION_NONE");
+  REFUSED(call.problem.activation.kind = (fovea_score_activation)-1, FOVEA_ERROR_ARGUMENT, "activation.kind", "-1");
+  REFUSED(call.problem.activation.kind = FOVEA_SCORE_ACTIVATION_NONE, FOVEA_ERROR_UNUSED, "leaky_slope is 0.2",
+          "activation.kind is FOVEA_SCORE_ACTIVATION_NONE");
   trial_destroy(&trial);
 }
 

@@ -5,13 +5,14 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
+#include <fovea/state.h>
 #include <math.h>
 #include <string.h>
 
 static fovea_problem problem_with(int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len) {
   fovea_problem problem;
   fovea_problem_init(&problem, 2, heads, kv_heads, q_len, kv_len, 20, 12);
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   return problem;
 }
 
@@ -20,8 +21,8 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = usable_isas_for(problem);
   struct trial trial = trial_create(problem, seed);
   fovea_problem plain = *problem;
-  plain.score_output = FOVEA_SCORES_NONE;
-  plain.score_heads = plain.score_rows = plain.score_keys = (fovea_range){0, FOVEA_UNLIMITED};
+  plain.scores.kind = FOVEA_SCORES_NONE;
+  plain.scores.heads = plain.scores.rows = plain.scores.keys = (fovea_range){0, FOVEA_UNLIMITED};
   struct trial without = trial_create(&plain, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
@@ -45,7 +46,7 @@ static void test_lengths_and_rules(void **state) {
       problem_apply(&problem, &rule_list[rule]);
       problem.sink = (fovea_sink)(rule % 3);
       check(&problem, (uint64_t)rule);
-      problem.score_output = (fovea_score_output)(FOVEA_SCORES_RAW + rule % 3);
+      problem.scores.kind = (fovea_score_output)(FOVEA_SCORES_RAW + rule % 3);
       problem.softcap = rule % 2 ? 4.0 : 0.0;
       check(&problem, (uint64_t)rule);
     }
@@ -56,10 +57,10 @@ static void test_masks(void **state) {
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
     for (uint64_t seed = 0; seed < 6; seed += USUAL_OR_LONG(3, 1)) {
       fovea_problem problem = problem_with(3, 1, 37, 300);
-      problem.mask_type = (fovea_mask_type)type;
-      problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 3, 37, 300);
+      problem.mask.type = (fovea_mask_type)type;
+      problem.mask.strides = fovea_mask_layout(problem.mask.type, 2, 3, 37, 300);
       for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_BIASED; output++) {
-        problem.score_output = (fovea_score_output)output;
+        problem.scores.kind = (fovea_score_output)output;
         problem.softcap = (seed + (uint64_t)output) % 3 == 0 ? 30.0 : 0.0;
         check(&problem, seed);
       }
@@ -98,7 +99,7 @@ static void test_special_values(void **state) {
       const char *const *isas = usable_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++)
         for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_BIASED; output++) {
-          trial.problem.score_output = (fovea_score_output)output;
+          trial.problem.scores.kind = (fovea_score_output)output;
           trial_run(&trial, isas[isa], NULL);
           assert_contract(&trial, USUAL_OR_LONG(12000, INT64_MAX / 2));
         }
@@ -122,14 +123,14 @@ static void test_ranges(void **state) {
     fovea_problem *problem = &listed.problem;
     problem_random_features(problem, &generator);
     if (i % 2) problem_random_layout(problem, &generator);
-    problem->score_output = (fovea_score_output)(1 + generator_below(&generator, 4));
+    problem->scores.kind = (fovea_score_output)(1 + generator_below(&generator, 4));
     const int64_t row = problem->kv_len + generator_below(&generator, 3);
-    if (i % 3 < 2) problem->score_heads = random_range(&generator, problem->heads);
-    if (i % 5 < 3) problem->score_rows = random_range(&generator, problem->q_len);
-    if (i % 7 < 5) problem->score_keys = random_range(&generator, problem_score_keys(problem));
-    problem->score_strides = (fovea_strides){problem->heads * problem->q_len * row, problem->q_len * row, row};
+    if (i % 3 < 2) problem->scores.heads = random_range(&generator, problem->heads);
+    if (i % 5 < 3) problem->scores.rows = random_range(&generator, problem->q_len);
+    if (i % 7 < 5) problem->scores.keys = random_range(&generator, problem_score_keys(problem));
+    problem->scores.strides = (fovea_strides){problem->heads * problem->q_len * row, problem->q_len * row, row};
     if (i % 4 == 0)
-      problem->score_strides = (fovea_strides){row * problem->heads, row, problem->batch * problem->heads * row};
+      problem->scores.strides = (fovea_strides){row * problem->heads, row, problem->batch * problem->heads * row};
     check(problem, (uint64_t)i);
   }
 }
@@ -140,11 +141,11 @@ static void test_ranges_of_parts(void **state) {
   for (int64_t rows = 1; rows < USUAL_OR_LONG(28, 40); rows += USUAL_OR_LONG(26, 13)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 1, rows, 9000, USUAL_OR_LONG(32, 128), USUAL_OR_LONG(24, 96));
-    problem.score_heads = (fovea_range){1, 3};
-    problem.score_rows = (fovea_range){rows / 2, FOVEA_UNLIMITED};
-    problem.score_keys = (fovea_range){2000, 4100};
+    problem.scores.heads = (fovea_range){1, 3};
+    problem.scores.rows = (fovea_range){rows / 2, FOVEA_UNLIMITED};
+    problem.scores.keys = (fovea_range){2000, 4100};
     for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_RAW; output++) {
-      problem.score_output = (fovea_score_output)output;
+      problem.scores.kind = (fovea_score_output)output;
       check(&problem, 3);
     }
   }
@@ -166,34 +167,34 @@ static void test_refusals(void **state) {
   tensors.scores = (float *)(void *)((char *)trial.scores.data + 1);
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores");
   tensors.scores = trial.scores.data;
-  problem.score_strides.row = 6;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_strides.row");
+  problem.scores.strides.row = 6;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores.strides.row");
   problem = problem_with(2, 2, 5, 7);
-  problem.score_output = (fovea_score_output)5;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_output is 5");
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
-  problem.score_heads = (fovea_range){1, 3};
+  problem.scores.kind = (fovea_score_output)5;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores.kind is 5");
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
+  problem.scores.heads = (fovea_range){1, 3};
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
-                        "score_heads is 1 to 3; it must ascend, from 0 to heads, which is 2");
-  problem.score_heads = (fovea_range){2, 1};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_heads is 2 to 1");
-  problem.score_heads = (fovea_range){0, 2};
-  problem.score_rows = (fovea_range){-1, FOVEA_UNLIMITED};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "score_rows is -1 to -1");
-  problem.score_rows = (fovea_range){5, FOVEA_UNLIMITED};
-  problem.score_keys = (fovea_range){0, 8};
+                        "scores.heads is 1 to 3; it must ascend, from 0 to heads, which is 2");
+  problem.scores.heads = (fovea_range){2, 1};
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores.heads is 2 to 1");
+  problem.scores.heads = (fovea_range){0, 2};
+  problem.scores.rows = (fovea_range){-1, FOVEA_UNLIMITED};
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "scores.rows is -1 to -1");
+  problem.scores.rows = (fovea_range){5, FOVEA_UNLIMITED};
+  problem.scores.keys = (fovea_range){0, 8};
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
-                        "score_keys is 0 to 8; it must ascend, from 0 to kv_len, which is 7");
-  problem.score_keys.end = 7;
-  problem.score_output = FOVEA_SCORES_NONE;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "score_heads is 0 to 2 and would not be used");
+                        "scores.keys is 0 to 8; it must ascend, from 0 to kv_len, which is 7");
+  problem.scores.keys.end = 7;
+  problem.scores.kind = FOVEA_SCORES_NONE;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "scores.heads is 0 to 2 and would not be used");
   problem = problem_with(2, 2, 5, 7);
-  problem.score_output = FOVEA_SCORES_NONE;
+  problem.scores.kind = FOVEA_SCORES_NONE;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "scores is not NULL and would not be used");
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
-  problem.to_state = 1;
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
+  problem.state = 1;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED,
-                        "score_output is 1 and would not be used: to_state is 1");
+                        "scores.kind is 1 and would not be used: state is 1");
   trial_destroy(&trial);
 }
 
@@ -216,7 +217,7 @@ static void test_other_calls(void **state) {
   fovea_state_init(&from, 2, 2, 256, 12, 0, 256, numbers);
   tensors.state = &from;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_error_says(&error, "score_output is 1 and would not be used: a state has no room for it");
+  assert_error_says(&error, "scores.kind is 1 and would not be used: a state has no room for it");
   trial_destroy(&trial);
 }
 

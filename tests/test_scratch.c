@@ -89,14 +89,14 @@ static fovea_problem limited(enum limit limit, int64_t rows, int64_t keys, int64
   if (limit == WINDOW || limit == CAUSAL_WINDOW) problem.window_left = 60;
   if (limit == WINDOW) problem.window_right = 40;
   if (limit == CAUSAL_WINDOW || limit == CAUSAL_CHUNKS) problem.causal = 1;
-  if (limit == CHUNKS || limit == CAUSAL_CHUNKS) problem.chunk_size = 16, problem.chunk_left = 48;
-  if (limit == CHUNKS) problem.chunk_right = 32;
+  if (limit == CHUNKS || limit == CAUSAL_CHUNKS) problem.chunks.size = 16, problem.chunks.left = 48;
+  if (limit == CHUNKS) problem.chunks.right = 32;
   if (limit == CACHED) {
     *begin = keys - 112;
-    problem.segmented = 1;
+    problem.cache.segmented = 1;
     problem.kv_begins = begin;
   }
-  if (limit == KEYS_OF_RANGE) problem.keys_begin = keys - 112;
+  if (limit == KEYS_OF_RANGE) problem.keys.begin = keys - 112;
   return problem;
 }
 
@@ -132,17 +132,17 @@ static void test_size_covers_smaller_lengths(void **state) {
     fovea_problem_resolve(&problem, NULL);
     if (i % 2) problem.window_left = generator_below(&generator, 9000);
     if (i % 3) problem.causal = 1;
-    if (i % 5 == 0) problem.chunk_size = 1 + generator_below(&generator, 5000);
-    if (i % 7 == 0) problem.segmented = 1;
+    if (i % 5 == 0) problem.chunks.size = 1 + generator_below(&generator, 5000);
+    if (i % 7 == 0) problem.cache.segmented = 1;
     for (int b = 0; b < 2; b++) begins[b] = generator_below(&generator, keys + 1), lengths[b] = keys;
-    if (problem.segmented) problem.kv_begins = begins;
+    if (problem.cache.segmented) problem.kv_begins = begins;
     const size_t most = size_of(&problem, NULL, 3);
     for (int smaller = 0; smaller < 10; smaller++) {
       problem.q_len -= generator_below(&generator, problem.q_len);
-      problem.kv_len -= problem.segmented ? 0 : generator_below(&generator, problem.kv_len + 1);
+      problem.kv_len -= problem.cache.segmented ? 0 : generator_below(&generator, problem.kv_len + 1);
       for (int b = 0; b < 2; b++) {
         lengths[b] = generator_below(&generator, problem.kv_len + 1);
-        if (problem.segmented && begins[b] > lengths[b]) lengths[b] = begins[b];
+        if (problem.cache.segmented && begins[b] > lengths[b]) lengths[b] = begins[b];
       }
       problem.kv_lens = smaller % 2 ? lengths : NULL;
       assert_true(size_of(&problem, NULL, 3) <= most);
@@ -171,12 +171,12 @@ static void run_shifted(struct trial *trial, const char *isa, int threads, int64
   fovea_execution execution;
   fovea_error error;
   fovea_plan *plan;
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_len += shift;
   problem.offset += shift;
   if (begin >= 0) problem.kv_begins = &kv_begin;
   tensors.k = tensors.v = NULL;
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   assert_int_equal(fovea_plan_create(&problem, on_isa(isa), &plan, &error), FOVEA_OK);
   fovea_execution_init(&execution);
   execution.isa = isa;
@@ -203,7 +203,7 @@ static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, 
     fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.window_left = window;
-    if (chunks) problem.chunk_size = 64, problem.chunk_left = window / 64 * 64, problem.window_left = -1;
+    if (chunks) problem.chunks.size = 64, problem.chunks.left = window / 64 * 64, problem.window_left = -1;
     problem.offset = FOVEA_SPAN_KEYS - 1 + window; /* the first row's keys begin with the last key of a span */
     struct trial trial = trial_create(&problem, (uint64_t)at);
     /* The same tree, as far as rows reach: `at` spans before the boundary, the rest behind it. */

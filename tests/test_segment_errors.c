@@ -4,6 +4,7 @@
 #include "support/guarded.h"
 #include "support/refusals.h"
 
+#include <fovea/cache.h>
 #include <string.h>
 
 enum { BATCH = 2, HEADS = 2, ROWS = 3, KEYS = 20, DIM = 6, UNTOUCHED = 0x3a };
@@ -41,11 +42,11 @@ static struct segmented_call good_attention(void) {
     lengths[b] = KEYS;
   }
   fovea_problem_init(&call.problem, BATCH, HEADS, HEADS, ROWS, KEYS, DIM, DIM);
-  call.problem.segmented = 1;
+  call.problem.cache.segmented = 1;
   call.problem.kv_begins = begins;
   call.problem.kv_lens = lengths;
   fovea_tensors_init(&call.tensors, q, NULL, NULL, o, lse);
-  call.tensors.sequences = sequences;
+  call.tensors.cache.sequences = sequences;
   return call;
 }
 
@@ -80,7 +81,7 @@ static void assert_call_refused(const struct segmented_call *call, fovea_status 
 
 static void test_problems(void **state) {
   (void)state;
-  NOT_ATTENDED(call.problem.segmented = 2, FOVEA_ERROR_ARGUMENT, "segmented is 2");
+  NOT_ATTENDED(call.problem.cache.segmented = 2, FOVEA_ERROR_ARGUMENT, "cache.segmented is 2");
   NOT_ATTENDED(call.problem.kv_lens = NULL;
                call.problem.cu_seqlens_kv = cumulative, FOVEA_ERROR_ARGUMENT, "cu_seqlens_kv", "must be NULL");
   NOT_ATTENDED(begins[1] = -1, FOVEA_ERROR_ARGUMENT, "kv_begins[1] is -1", "0 to 20");
@@ -90,7 +91,7 @@ static void test_problems(void **state) {
 
 static void test_sequences(void **state) {
   (void)state;
-  NOT_ATTENDED(call.tensors.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  NOT_ATTENDED(call.tensors.cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
   NOT_ATTENDED(sequences[1].segments = NULL, FOVEA_ERROR_ARGUMENT,
                "sequences[1].segments is NULL while count is 2");
   NOT_ATTENDED(sequences[1].count = 0, FOVEA_ERROR_ARGUMENT, "sequences[1] has no segments", "5 to 19");
@@ -133,7 +134,7 @@ static void test_keys_that_are_not_seen(void **state) {
     struct segmented_call call = good_attention();
     fovea_error error;
     fovea_problem_init(&call.problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
-    call.problem.segmented = 1;
+    call.problem.cache.segmented = 1;
     call.problem.window_left = 4;
     segments[0][0].k = memory;
     segments[0][1].k = memory + (KEYS - 1) * DIM;
@@ -203,7 +204,7 @@ static void test_segments_that_are_not_wanted(void **state) {
     begins[1] = 0;
     if (why == 0) lengths[1] = 0;
     if (why == 1) call.problem.q_lens = q_lens;
-    if (why == 2) call.problem.keys_begin = lengths[1] = KEYS / 2;
+    if (why == 2) call.problem.keys.begin = lengths[1] = KEYS / 2;
     clear();
     assert_int_equal(fovea_attend(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
     assert_memory_equal(o + HEADS * ROWS * DIM, zeros, sizeof zeros);

@@ -250,10 +250,10 @@ static void assert_size_refused(size_t size) {
 
   fovea_problem problem;
   fovea_problem_init(&problem, 1, HEADS, HEADS, 1, 3 * PAGE, DIM, DIM);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, NULL);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_says(&error, FOVEA_ERROR_ARGUMENT, words);
   for (int i = 0; i < HEADS * DIM; i++) assert_memory_equal(&o[i], "\x3a\x3a\x3a\x3a", 4);

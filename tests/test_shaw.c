@@ -18,12 +18,12 @@ static fovea_problem problem_of(int64_t heads, int64_t kv_heads, int64_t q_len, 
 }
 
 static void set_shaw(fovea_problem *problem, int kind, int64_t distance, int per_head) {
-  problem->shaw = (fovea_shaw)(1 + kind % 3);
-  problem->shaw_distance = distance;
-  problem->shaw_heads = per_head ? problem->heads : 1;
-  if (!(problem->shaw & FOVEA_SHAW_KEYS)) return;
-  problem->score_activation = FOVEA_SCORE_ACTIVATION_NONE; /* no activation with keys */
-  problem->leaky_slope = 0;
+  problem->shaw.kind = (fovea_shaw)(1 + kind % 3);
+  problem->shaw.distance = distance;
+  problem->shaw.heads = per_head ? problem->heads : 1;
+  if (!(problem->shaw.kind & FOVEA_SHAW_KEYS)) return;
+  problem->activation.kind = FOVEA_SCORE_ACTIVATION_NONE; /* no activation with keys */
+  problem->activation.leaky_slope = 0;
 }
 
 /* Every instruction set against the contract. */
@@ -56,7 +56,7 @@ static void test_lengths_and_rules(void **state) {
       fovea_problem problem = problem_of(shape[0], shape[1], lengths[i][0], lengths[i][1]);
       problem_apply(&problem, &rule_list[rule]);
       set_shaw(&problem, rule + (int)i, distances[(rule + 2 * (int)i) % 6], rule % 3 == 1);
-      problem.score_output = (fovea_score_output)((rule + (int)i) % 5);
+      problem.scores.kind = (fovea_score_output)((rule + (int)i) % 5);
       check(&problem, (uint64_t)rule);
     }
 }
@@ -87,16 +87,16 @@ static void test_together(void **state) {
     problem.causal = i % 2;
     problem.softcap = i % 3 ? 0.0 : 15.0;
     problem.sink = (fovea_sink)(i % 3);
-    problem.mask_type = (fovea_mask_type)(i % 6);
-    problem.mask_strides =
-        fovea_mask_layout(problem.mask_type, 2, 4, problem_mask_rows(&problem), problem_mask_keys(&problem));
-    problem.score_output = (fovea_score_output)(i % 5);
+    problem.mask.type = (fovea_mask_type)(i % 6);
+    problem.mask.strides =
+        fovea_mask_layout(problem.mask.type, 2, 4, problem_mask_rows(&problem), problem_mask_keys(&problem));
+    problem.scores.kind = (fovea_score_output)(i % 5);
     problem.scales = (fovea_scales)(i / 2 % 4);
     problem.q_type = problem.k_type = (fovea_type)(i / 2 % 3);
     problem.v_type = problem.o_type = (fovea_type)(i / 3 % 3);
     problem.entropy = i % 2;
-    problem.top_k = i % 4 ? 0 : 5;
-    problem.column_sums = i % 3 == 1;
+    problem.top.k = i % 4 ? 0 : 5;
+    problem.column_sums.wanted = i % 3 == 1;
     problem.max_logits = i % 2;
     check(&problem, (uint64_t)i);
   }
@@ -107,9 +107,11 @@ static void test_normalisers(void **state) {
   for (int i = 0; i < 36; i++) {
     fovea_problem problem = problem_of(2, 1 + i % 2, i % 3 ? 40 + i : 1 + i % 5, 300);
     set_shaw(&problem, i, distances[i % 4], i % 4 == 1);
-    problem.normaliser = (fovea_normaliser)(1 + i % 3);
-    problem.divisor = i % 5 == 1 ? FOVEA_DIVISOR_KEYS : i % 5 == 2 ? FOVEA_DIVISOR_SUM : FOVEA_DIVISOR_NONE;
-    problem.sigmoid_bias = i % 3 == 2 ? -3.0 : 0.0;
+    problem.normaliser.kind = (fovea_normaliser)(1 + i % 3);
+    problem.normaliser.divisor = i % 5 == 1   ? FOVEA_DIVISOR_KEYS
+                                 : i % 5 == 2 ? FOVEA_DIVISOR_SUM
+                                              : FOVEA_DIVISOR_NONE;
+    problem.normaliser.sigmoid_bias = i % 3 == 2 ? -3.0 : 0.0;
     problem.causal = i % 2;
     check(&problem, (uint64_t)i);
   }
@@ -129,8 +131,8 @@ static void test_special_values(void **state) {
     problem.window_left = i % 4 == 1 ? 20 : FOVEA_UNLIMITED;
     if (i % 5 == 3) fovea_problem_set_terms(&problem, &term, 1);
     if (i % 5 == 4) {
-      problem.mask_type = FOVEA_MASK_BOOL;
-      problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 2, 2, problem.q_len, 300);
+      problem.mask.type = FOVEA_MASK_BOOL;
+      problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 2, 2, problem.q_len, 300);
     }
     struct trial made = trial_create(&problem, (uint64_t)i);
     if (i % 5 == 3)
@@ -287,7 +289,7 @@ static void test_threads(void **state) {
 /* The formula of the paper in double, of one row: scores with key + vector, outputs with value + vector. */
 static void assert_formula(const struct trial *made, int64_t h, int64_t i) {
   const fovea_problem *problem = &made->problem;
-  const int64_t k = problem->shaw_distance, head = problem->shaw_heads == 1 ? 0 : h;
+  const int64_t k = problem->shaw.distance, head = problem->shaw.heads == 1 ? 0 : h;
   double sum = 0.0, o[12] = {0.0};
   for (int64_t j = 0; j < problem->kv_len; j++) {
     const int64_t x = (j - i < -k ? -k : j - i > k ? k : j - i) + k;
@@ -295,13 +297,13 @@ static void assert_formula(const struct trial *made, int64_t h, int64_t i) {
     for (int64_t d = 0; d < 20; d++) {
       const double q = (double)tensor_row(&made->q, 0, h, i)[d];
       s += q * (double)tensor_row(&made->k, 0, h, j)[d];
-      if (problem->shaw & FOVEA_SHAW_KEYS) s += q * (double)tensor_row(&made->shaw_keys, 0, head, x)[d];
+      if (problem->shaw.kind & FOVEA_SHAW_KEYS) s += q * (double)tensor_row(&made->shaw_keys, 0, head, x)[d];
     }
     const double p = exp(s * problem->scale);
     sum += p;
     for (int64_t d = 0; d < 12; d++) {
       o[d] += p * (double)tensor_row(&made->v, 0, h, j)[d];
-      if (problem->shaw & FOVEA_SHAW_VALUES) o[d] += p * (double)tensor_row(&made->shaw_values, 0, head, x)[d];
+      if (problem->shaw.kind & FOVEA_SHAW_VALUES) o[d] += p * (double)tensor_row(&made->shaw_values, 0, head, x)[d];
     }
   }
   for (int64_t d = 0; d < 12; d++)
@@ -346,26 +348,26 @@ static void test_refusals(void **state) {
   fovea_problem problem = problem_of(2, 2, 5, 7);
   set_shaw(&problem, 2, 3, 0);
   trial = trial_create(&problem, 1);
-  REFUSED(call.problem.shaw = (fovea_shaw)4, FOVEA_ERROR_ARGUMENT, "shaw is 4");
-  REFUSED(call.problem.shaw_distance = 0, FOVEA_ERROR_ARGUMENT, "shaw_distance is 0", "1 to 4096");
-  REFUSED(call.problem.shaw_distance = 4097, FOVEA_ERROR_ARGUMENT, "shaw_distance is 4097");
-  REFUSED(call.problem.shaw_heads = 3, FOVEA_ERROR_ARGUMENT, "shaw_heads is 3", "heads, which is 2");
-  REFUSED(call.problem.shaw_heads = 0, FOVEA_ERROR_ARGUMENT, "shaw_heads is 0");
-  REFUSED(call.problem.shaw = FOVEA_SHAW_NONE, FOVEA_ERROR_UNUSED, "shaw_distance is 3", "FOVEA_SHAW_NONE");
-  REFUSED(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU, FOVEA_ERROR_ARGUMENT,
-          "score_activation is LEAKY_RELU", "shaw has keys");
-  REFUSED((call.problem.shaw = FOVEA_SHAW_NONE, call.problem.shaw_distance = 0, call.problem.shaw_heads = 2),
-          FOVEA_ERROR_UNUSED, "shaw_heads is 2");
-  REFUSED((call.problem.shaw = FOVEA_SHAW_NONE, call.problem.shaw_distance = 0), FOVEA_ERROR_UNUSED,
-          "shaw_keys is not NULL", "has no keys");
-  REFUSED(call.problem.shaw = FOVEA_SHAW_KEYS, FOVEA_ERROR_UNUSED, "shaw_values is not NULL", "has no values");
-  REFUSED(call.problem.shaw = FOVEA_SHAW_VALUES, FOVEA_ERROR_UNUSED, "shaw_keys is not NULL");
-  REFUSED(call.tensors.shaw_keys = NULL, FOVEA_ERROR_ARGUMENT, "shaw_keys is NULL");
-  REFUSED(call.tensors.shaw_values = NULL, FOVEA_ERROR_ARGUMENT, "shaw_values is NULL");
-  REFUSED(call.tensors.shaw_keys = (const float *)(const void *)((const char *)trial.shaw_keys.data + 1),
-          FOVEA_ERROR_ARGUMENT, "shaw_keys");
-  REFUSED(call.tensors.shaw_values = trial.o.data, FOVEA_ERROR_ARGUMENT, "o shares memory with shaw_values");
-  REFUSED(call.tensors.shaw_keys = trial.lse.data, FOVEA_ERROR_ARGUMENT, "lse shares memory with shaw_keys");
+  REFUSED(call.problem.shaw.kind = (fovea_shaw)4, FOVEA_ERROR_ARGUMENT, "shaw.kind is 4");
+  REFUSED(call.problem.shaw.distance = 0, FOVEA_ERROR_ARGUMENT, "shaw.distance is 0", "1 to 4096");
+  REFUSED(call.problem.shaw.distance = 4097, FOVEA_ERROR_ARGUMENT, "shaw.distance is 4097");
+  REFUSED(call.problem.shaw.heads = 3, FOVEA_ERROR_ARGUMENT, "shaw.heads is 3", "heads, which is 2");
+  REFUSED(call.problem.shaw.heads = 0, FOVEA_ERROR_ARGUMENT, "shaw.heads is 0");
+  REFUSED(call.problem.shaw.kind = FOVEA_SHAW_NONE, FOVEA_ERROR_UNUSED, "shaw.distance is 3", "FOVEA_SHAW_NONE");
+  REFUSED(call.problem.activation.kind = FOVEA_SCORE_ACTIVATION_LEAKY_RELU, FOVEA_ERROR_ARGUMENT,
+          "activation.kind is LEAKY_RELU", "shaw has keys");
+  REFUSED((call.problem.shaw.kind = FOVEA_SHAW_NONE, call.problem.shaw.distance = 0, call.problem.shaw.heads = 2),
+          FOVEA_ERROR_UNUSED, "shaw.heads is 2");
+  REFUSED((call.problem.shaw.kind = FOVEA_SHAW_NONE, call.problem.shaw.distance = 0), FOVEA_ERROR_UNUSED,
+          "shaw.keys is not NULL", "has no keys");
+  REFUSED(call.problem.shaw.kind = FOVEA_SHAW_KEYS, FOVEA_ERROR_UNUSED, "shaw.values is not NULL", "has no values");
+  REFUSED(call.problem.shaw.kind = FOVEA_SHAW_VALUES, FOVEA_ERROR_UNUSED, "shaw.keys is not NULL");
+  REFUSED(call.tensors.shaw.keys = NULL, FOVEA_ERROR_ARGUMENT, "shaw.keys is NULL");
+  REFUSED(call.tensors.shaw.values = NULL, FOVEA_ERROR_ARGUMENT, "shaw.values is NULL");
+  REFUSED(call.tensors.shaw.keys = (const float *)(const void *)((const char *)trial.shaw_keys.data + 1),
+          FOVEA_ERROR_ARGUMENT, "shaw.keys");
+  REFUSED(call.tensors.shaw.values = trial.o.data, FOVEA_ERROR_ARGUMENT, "o shares memory with shaw.values");
+  REFUSED(call.tensors.shaw.keys = trial.lse.data, FOVEA_ERROR_ARGUMENT, "lse shares memory with shaw.keys");
   trial_destroy(&trial);
 }
 

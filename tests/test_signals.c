@@ -45,8 +45,8 @@ static fovea_problem deep_problem(void) {
   problem.causal = 1;
   problem.softcap = 3.0;
   problem.sink = FOVEA_SINK_PER_HEAD;
-  problem.mask_type = FOVEA_MASK_BITS;
-  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 4, 70, 300);
+  problem.mask.type = FOVEA_MASK_BITS;
+  problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 4, 70, 300);
   return problem;
 }
 

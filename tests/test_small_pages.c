@@ -7,6 +7,7 @@
 #include "support/guarded.h"
 #include "support/trial.h"
 
+#include <fovea/cache.h>
 #include <string.h>
 
 enum { HEADS = 6, KV_HEADS = 2, DIM = 24, KEYS = 300, LAYERS = 3, LAYER = 1, ROWS_LIMIT = 20 };
@@ -83,11 +84,11 @@ static void make_call(int64_t q_len) {
   problem.causal = 1;
   fovea_tensors_init(&tensors, q, keys, values, expected, NULL);
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   tensors.k = tensors.v = NULL;
   tensors.o = o;
-  tensors.sequences = &sequence;
-  tensors.layer = LAYER;
+  tensors.cache.sequences = &sequence;
+  tensors.cache.layer = LAYER;
 }
 
 static void assert_same_bits(void) {

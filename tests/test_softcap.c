@@ -46,8 +46,8 @@ static void test_rules_and_masks(void **state) {
       fovea_problem_resolve(&problem, NULL);
       problem_apply(&problem, &rule_list[rule]);
       problem.softcap = 1.5;
-      problem.mask_type = (fovea_mask_type)type;
-      problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, 2, 70, 200);
+      problem.mask.type = (fovea_mask_type)type;
+      problem.mask.strides = fovea_mask_layout(problem.mask.type, 1, 2, 70, 200);
       struct trial trial = trial_create(&problem, (uint64_t)(rule * 6 + type));
       const char *const *isas = whole_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++) {

@@ -52,9 +52,9 @@ static void check_cache(const char *name, const struct trial *trial, enum cache_
   struct cache cache = cache_create(trial, kind, 0, NULL, generator);
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   tensors.k = tensors.v = NULL;
-  tensors.sequences = cache.sequences;
+  tensors.cache.sequences = cache.sequences;
   const int count = mode_sets_for(&problem, names);
   for (int i = 0; i < count; i++) assert_small_stacks(name, &problem, &tensors, names[i]);
   cache_destroy(&cache);
@@ -85,8 +85,8 @@ static void test_modes(void **state) {
         problem_say_offset(&problem);
         problem.softcap = 3.0;
         problem.sink = FOVEA_SINK_PER_HEAD;
-        problem.mask_type = FOVEA_MASK_BITS;
-        problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 1, 2, rows[i], 150);
+        problem.mask.type = FOVEA_MASK_BITS;
+        problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BITS, 1, 2, rows[i], 150);
         problem_set_modes(&problem, modes);
         snprintf(name, sizeof name, "%d rows, type %d, modes %d", (int)rows[i], type, modes);
         check_problem(name, &problem);

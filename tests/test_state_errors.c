@@ -5,6 +5,8 @@
 #include "support/guarded.h"
 #include "support/refusals.h"
 
+#include <fovea/cache.h>
+#include <fovea/state.h>
 #include <string.h>
 
 enum { BATCH = 2, HEADS = 4, ROWS = 3, DIM = 6, KEYS = 5000, CUT = 4096 };
@@ -19,8 +21,8 @@ static int set_up(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, KEYS, 8, DIM);
-  problem.keys_begin = CUT;
-  problem.to_state = 1;
+  problem.keys.begin = CUT;
+  problem.state = 1;
   problem.sink = FOVEA_SINK_PER_HEAD;
   trial = trial_create(&problem, 1);
   return 0;
@@ -52,29 +54,29 @@ static void assert_unwritten(const float *numbers, size_t size) {
 static void test_runs(void **state) {
   (void)state;
   ACCEPTED(prepare(&call));
-  RUN_REFUSED(call.problem.keys_begin = -1, FOVEA_ERROR_ARGUMENT, "keys_begin", "-1", "5000");
-  RUN_REFUSED(call.problem.keys_begin = KEYS + 1, FOVEA_ERROR_ARGUMENT, "keys_begin", "5001");
-  RUN_REFUSED(call.problem.keys_end = CUT - 1, FOVEA_ERROR_ARGUMENT, "keys_end", "4095", "4096 to 5000");
-  RUN_REFUSED(call.problem.keys_end = KEYS + 1, FOVEA_ERROR_ARGUMENT, "keys_end", "5001");
-  RUN_REFUSED(call.problem.keys_end = -2, FOVEA_ERROR_ARGUMENT, "keys_end", "-2");
-  RUN_REFUSED(call.problem.to_state = 2, FOVEA_ERROR_ARGUMENT, "to_state", "2");
+  RUN_REFUSED(call.problem.keys.begin = -1, FOVEA_ERROR_ARGUMENT, "keys.begin", "-1", "5000");
+  RUN_REFUSED(call.problem.keys.begin = KEYS + 1, FOVEA_ERROR_ARGUMENT, "keys.begin", "5001");
+  RUN_REFUSED(call.problem.keys.end = CUT - 1, FOVEA_ERROR_ARGUMENT, "keys.end", "4095", "4096 to 5000");
+  RUN_REFUSED(call.problem.keys.end = KEYS + 1, FOVEA_ERROR_ARGUMENT, "keys.end", "5001");
+  RUN_REFUSED(call.problem.keys.end = -2, FOVEA_ERROR_ARGUMENT, "keys.end", "-2");
+  RUN_REFUSED(call.problem.state = 2, FOVEA_ERROR_ARGUMENT, "state", "2");
   RUN_REFUSED(call.tensors.state = NULL, FOVEA_ERROR_ARGUMENT, "state");
   RUN_REFUSED(run_state.struct_size = 8, FOVEA_ERROR_ARGUMENT, "state.struct_size: fovea_state_init()");
-  RUN_REFUSED(run_state.struct_size = 8000, FOVEA_ERROR_ARGUMENT, "state.struct_size: newer");
+  RUN_REFUSED(run_state.struct_size = 8000, FOVEA_ERROR_ARGUMENT, "state.struct_size: another version");
   RUN_REFUSED(run_state.batch = 1, FOVEA_ERROR_ARGUMENT, "state.batch", "1", "2");
   RUN_REFUSED(run_state.heads = 2, FOVEA_ERROR_ARGUMENT, "state.heads", "2", "4");
   RUN_REFUSED(run_state.rows = 4, FOVEA_ERROR_ARGUMENT, "state.rows", "4", "q_len", "3");
   RUN_REFUSED(run_state.dim = 8, FOVEA_ERROR_ARGUMENT, "state.dim", "8", "v_dim", "6");
-  RUN_REFUSED(run_state.keys_begin = 0, FOVEA_ERROR_ARGUMENT, "state.keys_begin", "4096");
-  RUN_REFUSED(run_state.keys_end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "state.keys_end", "4999", "5000");
+  RUN_REFUSED(run_state.keys.begin = 0, FOVEA_ERROR_ARGUMENT, "state.keys.begin", "4096");
+  RUN_REFUSED(run_state.keys.end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "state.keys.end", "4999", "5000");
   RUN_REFUSED(run_state.numbers = NULL, FOVEA_ERROR_ARGUMENT, "state");
   RUN_REFUSED(run_state.numbers = (float *)(void *)((char *)right_numbers + 1), FOVEA_ERROR_ARGUMENT, "state", "4");
-  RUN_REFUSED(run_state.strides.row = DIM + 1, FOVEA_ERROR_ARGUMENT, "state_strides.row", "7", "8");
-  RUN_REFUSED(run_state.strides.batch = 0, FOVEA_ERROR_ARGUMENT, "state_strides.batch", "0");
-  RUN_REFUSED(run_state.strides.head = INT64_MAX, FOVEA_ERROR_ARGUMENT, "state_strides");
+  RUN_REFUSED(run_state.strides.row = DIM + 1, FOVEA_ERROR_ARGUMENT, "state.strides.row", "7", "8");
+  RUN_REFUSED(run_state.strides.batch = 0, FOVEA_ERROR_ARGUMENT, "state.strides.batch", "0");
+  RUN_REFUSED(run_state.strides.head = INT64_MAX, FOVEA_ERROR_ARGUMENT, "state.strides");
   RUN_REFUSED(call.tensors.q = right_numbers + 8, FOVEA_ERROR_ARGUMENT, "state", "q");
   /* A state has no sink, so the numbers are not asked for, nor may they be set. */
-  RUN_REFUSED(call.tensors.sinks = trial.lse.data, FOVEA_ERROR_UNUSED, "sinks is not NULL and would not be used",
+  RUN_REFUSED(call.tensors.sink = trial.lse.data, FOVEA_ERROR_UNUSED, "sink is not NULL and would not be used",
               "the result is a state", "fovea_state_finish() takes them");
 }
 
@@ -124,8 +126,8 @@ static void test_segments(void **state) {
                            .v_row = DIM};
   const fovea_sequence sequences[BATCH] = {fovea_sequence_of(&segment, 1), fovea_sequence_of(&segment, 1)};
 #define SEGMENTED                                                                                                  \
-  (prepare(&call), call.problem.segmented = 1, call.tensors.sequences = sequences, call.tensors.k = NULL,          \
-   call.tensors.v = NULL)
+  (prepare(&call), call.problem.cache.segmented = 1, call.tensors.cache.sequences = sequences,                     \
+   call.tensors.k = NULL, call.tensors.v = NULL)
   segment.k_head = 8;
   segment.v_head = DIM;
   ACCEPTED(SEGMENTED);
@@ -176,14 +178,14 @@ static void test_merging(void **state) {
   MERGE_REFUSED(call.merged.dim = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged.dim");
   MERGE_REFUSED((call.left.batch = INT64_C(1) << 40, call.left.heads = INT64_C(1) << 40), FOVEA_ERROR_ARGUMENT,
                 "left", "more than");
-  MERGE_REFUSED(call.left.keys_begin = -1, FOVEA_ERROR_ARGUMENT, "left", "-1");
-  MERGE_REFUSED(call.right.keys_end = CUT - 1, FOVEA_ERROR_ARGUMENT, "right", "4096", "4095");
-  MERGE_REFUSED(call.merged.keys_end = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged");
+  MERGE_REFUSED(call.left.keys.begin = -1, FOVEA_ERROR_ARGUMENT, "left", "-1");
+  MERGE_REFUSED(call.right.keys.end = CUT - 1, FOVEA_ERROR_ARGUMENT, "right", "4096", "4095");
+  MERGE_REFUSED(call.merged.keys.end = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged");
   MERGE_REFUSED(call.right.heads = 2, FOVEA_ERROR_ARGUMENT, "right.heads", "2", "4");
   MERGE_REFUSED(call.merged.dim = DIM - 1, FOVEA_ERROR_ARGUMENT, "merged.dim", "5", "6");
-  MERGE_REFUSED(call.right.keys_begin = CUT + 1, FOVEA_ERROR_ARGUMENT, "right", "4097", "4096");
-  MERGE_REFUSED(call.merged.keys_begin = 1, FOVEA_ERROR_ARGUMENT, "merged", "1 to 5000", "0 to 5000");
-  MERGE_REFUSED(call.merged.keys_end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "merged", "0 to 4999");
+  MERGE_REFUSED(call.right.keys.begin = CUT + 1, FOVEA_ERROR_ARGUMENT, "right", "4097", "4096");
+  MERGE_REFUSED(call.merged.keys.begin = 1, FOVEA_ERROR_ARGUMENT, "merged", "1 to 5000", "0 to 5000");
+  MERGE_REFUSED(call.merged.keys.end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "merged", "0 to 4999");
   MERGE_REFUSED(call.left.numbers = NULL, FOVEA_ERROR_ARGUMENT, "left");
   MERGE_REFUSED(call.right.strides.head = INT64_MAX / 2, FOVEA_ERROR_ARGUMENT, "right_strides");
   MERGE_REFUSED(call.merged.strides.row = 0, FOVEA_ERROR_ARGUMENT, "merged_strides.row", "0");
@@ -206,7 +208,7 @@ static struct output_call good_output(void) {
   struct output_call call = {.problem = trial.problem};
   fovea_state_init(&call.state, BATCH, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
   fovea_tensors_init(&call.tensors, NULL, NULL, NULL, o, lse);
-  call.tensors.sinks = sinks;
+  call.tensors.sink = sinks;
   return call;
 }
 
@@ -215,7 +217,7 @@ static void assert_output_refused(struct output_call *call, int finishing, fovea
   fovea_error error;
   memset(&error, 'x', sizeof error);
   if (call->tensors.state == NULL) call->tensors.state = &call->state;
-  if (!finishing && call->tensors.sinks == sinks) call->tensors.sinks = NULL;
+  if (!finishing && call->tensors.sink == sinks) call->tensors.sink = NULL;
   memset(o, 0x3a, sizeof o);
   memset(lse, 0x3a, sizeof lse);
   memset(right_numbers, 0x3a, sizeof right_numbers);
@@ -240,11 +242,11 @@ static void test_outputs(void **state) {
   (void)state;
   struct output_call good = good_output();
   good.tensors.state = &good.state;
-  good.tensors.sinks = NULL;
+  good.tensors.sink = NULL;
   assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, on_isa("nonsense"), NULL),
                    FOVEA_ERROR_ARGUMENT);
-  good.tensors.sinks = sinks;
+  good.tensors.sink = sinks;
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, on_isa("nonsense"), NULL),
                    FOVEA_ERROR_ARGUMENT);
@@ -254,7 +256,7 @@ static void test_outputs(void **state) {
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   for (int finishing = 0; finishing < 2; finishing++) {
     OUTPUT_REFUSED(finishing, call.state.rows = 2, FOVEA_ERROR_ARGUMENT, "state.rows", "2", "3");
-    OUTPUT_REFUSED(finishing, call.state.keys_begin = -1, FOVEA_ERROR_ARGUMENT, "state", "-1");
+    OUTPUT_REFUSED(finishing, call.state.keys.begin = -1, FOVEA_ERROR_ARGUMENT, "state", "-1");
     OUTPUT_REFUSED(finishing, call.problem.o_strides.row = INT64_MAX, FOVEA_ERROR_ARGUMENT, "o_strides");
     OUTPUT_REFUSED(finishing, call.problem.heads = 3, FOVEA_ERROR_ARGUMENT, "kv_heads");
     OUTPUT_REFUSED(finishing, call.tensors.o = NULL, FOVEA_ERROR_ARGUMENT, "o is NULL");
@@ -262,12 +264,11 @@ static void test_outputs(void **state) {
                    finishing ? "lse" : "state", "lse", "state");
   }
   OUTPUT_REFUSED(0, call.tensors.lse = NULL, FOVEA_ERROR_ARGUMENT, "lse is NULL");
-  OUTPUT_REFUSED(0, call.tensors.sinks = &sinks[1], FOVEA_ERROR_UNUSED, "sinks is not NULL",
-                 "the result is a state");
-  OUTPUT_REFUSED(0, call.state.strides.row = 0, FOVEA_ERROR_ARGUMENT, "state_strides.row");
-  OUTPUT_REFUSED(1, call.tensors.sinks = NULL, FOVEA_ERROR_ARGUMENT, "sinks is NULL");
+  OUTPUT_REFUSED(0, call.tensors.sink = &sinks[1], FOVEA_ERROR_UNUSED, "sink is not NULL", "the result is a state");
+  OUTPUT_REFUSED(0, call.state.strides.row = 0, FOVEA_ERROR_ARGUMENT, "state.strides.row");
+  OUTPUT_REFUSED(1, call.tensors.sink = NULL, FOVEA_ERROR_ARGUMENT, "sink is NULL");
   OUTPUT_REFUSED(1, call.tensors.lse = o, FOVEA_ERROR_ARGUMENT, "lse", "o");
-  OUTPUT_REFUSED(1, call.tensors.sinks = o, FOVEA_ERROR_ARGUMENT, "o", "sinks");
+  OUTPUT_REFUSED(1, call.tensors.sink = o, FOVEA_ERROR_ARGUMENT, "o", "sink");
 }
 
 /* Only plans read a problem's arrays. They may be gone when a state is finished. */
@@ -285,9 +286,9 @@ static void test_arrays_that_are_gone(void **state) {
       call.problem.cu_seqlens_q = gone;
       fovea_state_init(&call.state, 1, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
     }
-    call.tensors.sinks = NULL;
+    call.tensors.sink = NULL;
     assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
-    call.tensors.sinks = sinks;
+    call.tensors.sink = sinks;
     assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
     call.state.batch = 3;
     assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_ERROR_ARGUMENT);

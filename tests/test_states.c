@@ -7,6 +7,7 @@
 #include "support/reference.h"
 #include "support/trial.h"
 
+#include <fovea/state.h>
 #include <math.h>
 #include <string.h>
 
@@ -51,12 +52,12 @@ static struct made run_range(const struct trial *trial, const char *isa, int thr
   fovea_execution_init(&execution);
   execution.threads = threads;
   execution.isa = isa;
-  problem.keys_begin = begin;
-  problem.keys_end = end;
-  problem.to_state = 1;
+  problem.keys.begin = begin;
+  problem.keys.end = end;
+  problem.state = 1;
   problem.o_strides = problem.lse_strides = (fovea_strides){INT64_MAX, INT64_MAX, INT64_MAX}; /* not used */
   tensors.o = tensors.lse = NULL;
-  tensors.sinks = NULL;
+  tensors.sink = NULL;
   tensors.state = &made.state;
   expect_ok(fovea_attend(&problem, &tensors, &execution, &error), &error, &problem);
   return made;
@@ -64,7 +65,7 @@ static struct made run_range(const struct trial *trial, const char *isa, int thr
 
 static struct made merge_states(const struct trial *trial, const char *isa, const struct made *left,
                                 const struct made *right) {
-  struct made made = made_create(&trial->problem, left->state.keys_begin, right->state.keys_end);
+  struct made made = made_create(&trial->problem, left->state.keys.begin, right->state.keys.end);
   fovea_error error;
   expect_ok(fovea_state_merge(&left->state, &right->state, &made.state, on_isa(isa), &error), &error,
             &trial->problem);
@@ -84,8 +85,8 @@ static void finish_state(struct trial *trial, const char *isa, const struct made
 static void assert_same_state(const struct made *actual, const struct made *expected) {
   assert_int_equal(actual->memory.size, expected->memory.size);
   if (memcmp(actual->memory.data, expected->memory.data, expected->memory.size) == 0) return;
-  fail_msg("states of keys %lld to %lld differ", (long long)expected->state.keys_begin,
-           (long long)expected->state.keys_end);
+  fail_msg("states of keys %lld to %lld differ", (long long)expected->state.keys.begin,
+           (long long)expected->state.keys.end);
 }
 
 /* There is one NaN and one zero, whatever the CPU makes. Returns the number of NaNs. */
@@ -151,9 +152,10 @@ static fovea_problem long_problem(struct generator *generator, int64_t keys, int
     problem.kv_lens = kv_lens;
   }
   problem_random_features(&problem, generator);
-  problem.score_output = FOVEA_SCORES_NONE; /* a state keeps none */
+  problem.scores.kind = FOVEA_SCORES_NONE; /* a state keeps none */
   problem_random_normaliser(&problem, generator);
-  if (problem.divisor == FOVEA_DIVISOR_KEYS) problem.divisor = FOVEA_DIVISOR_SUM; /* nor does it count keys */
+  if (problem.normaliser.divisor == FOVEA_DIVISOR_KEYS)
+    problem.normaliser.divisor = FOVEA_DIVISOR_SUM; /* nor does it count keys */
   problem_random_modes(&problem, generator, 4);
   return problem;
 }
@@ -236,8 +238,8 @@ static void test_ranges(void **state) {
       made_destroy(&next);
       made_destroy(&sum);
       sum = both;
-      trial.problem.keys_begin = begin;
-      trial.problem.keys_end = end;
+      trial.problem.keys.begin = begin;
+      trial.problem.keys.end = end;
       struct trial plain = trial_sharing_inputs(&trial);
       trial_run(&plain, NULL, NULL);
       finish_state(&trial, NULL, &sum);
@@ -257,12 +259,12 @@ static void test_keys_as_rule(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 3000000);
     problem_random_features(&listed.problem, &generator);
-    listed.problem.score_output = FOVEA_SCORES_NONE;
+    listed.problem.scores.kind = FOVEA_SCORES_NONE;
     problem_random_modes(&listed.problem, &generator, 4);
-    listed.problem.keys_begin = generator_below(&generator, listed.problem.kv_len + 1);
-    listed.problem.keys_end = listed.problem.keys_begin +
-                              generator_below(&generator, listed.problem.kv_len + 1 - listed.problem.keys_begin);
-    if (seed % 4 == 0) listed.problem.keys_end = FOVEA_UNLIMITED;
+    listed.problem.keys.begin = generator_below(&generator, listed.problem.kv_len + 1);
+    listed.problem.keys.end = listed.problem.keys.begin +
+                              generator_below(&generator, listed.problem.kv_len + 1 - listed.problem.keys.begin);
+    if (seed % 4 == 0) listed.problem.keys.end = FOVEA_UNLIMITED;
     struct trial trial = trial_create(&listed.problem, seed);
     const char *const *isas = whole_isas();
     for (int isa = 0; isas[isa] != NULL; isa++) {
@@ -286,8 +288,8 @@ static void test_keys_alone(void **state) {
       fovea_problem_resolve(&problem, NULL);
       problem.offset = 0;
       struct trial whole = trial_create(&problem, 2);
-      whole.problem.keys_begin = begin;
-      whole.problem.keys_end = end;
+      whole.problem.keys.begin = begin;
+      whole.problem.keys.end = end;
       trial_run(&whole, NULL, NULL);
       struct trial part = trial_sharing_inputs(&whole);
       const size_t size = (size_t)((end - begin) * DIM) * sizeof(float);
@@ -340,14 +342,14 @@ static void test_cuts_anywhere(void **state) {
 static struct made from_output(struct trial *trial, int64_t begin, int64_t end) {
   struct made made = made_create(&trial->problem, begin, end);
   fovea_error error;
-  trial->problem.keys_begin = begin;
-  trial->problem.keys_end = end;
+  trial->problem.keys.begin = begin;
+  trial->problem.keys.end = end;
   trial_run(trial, NULL, NULL);
   fovea_tensors tensors = trial_tensors(trial);
   tensors.state = &made.state;
   expect_ok(fovea_state_from_output(&trial->problem, &tensors, NULL, &error), &error, &trial->problem);
-  trial->problem.keys_begin = 0;
-  trial->problem.keys_end = FOVEA_UNLIMITED;
+  trial->problem.keys.begin = 0;
+  trial->problem.keys.end = FOVEA_UNLIMITED;
   return made;
 }
 
@@ -444,7 +446,7 @@ static void test_pairs_by_hand(void **state) {
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
   assert_true(fabsf(result[0] - 4.0f) < 1e-6f && fabsf(sum[0] - logf(4.0f)) < 1e-6f);
   problem.sink = FOVEA_SINK_PER_HEAD;
-  tensors.sinks = &sink;
+  tensors.sink = &sink;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
   assert_true(fabsf(result[0] - 2.0f) < 1e-6f && fabsf(sum[0] - logf(8.0f)) < 1e-6f);
 }
@@ -497,8 +499,8 @@ static void test_empty_pairs_merge(void **state) {
     lse[side] = lses[i % 3];
     fovea_problem_init(&problem, 1, 1, 1, 1, 2 * cut, 8, 1);
     for (int range = 0; range < 2; range++) {
-      problem.keys_begin = range * cut;
-      problem.keys_end = (range + 1) * cut;
+      problem.keys.begin = range * cut;
+      problem.keys.end = (range + 1) * cut;
       fovea_state_init(&states[range], 1, 1, 1, 1, range * cut, (range + 1) * cut, numbers[range]);
       fovea_tensors_init(&tensors, NULL, NULL, NULL, &o[range], &lse[range]);
       tensors.state = &states[range];
@@ -506,7 +508,7 @@ static void test_empty_pairs_merge(void **state) {
     }
     fovea_state_init(&states[2], 1, 1, 1, 1, 0, 2 * cut, numbers[2]);
     assert_int_equal(fovea_state_merge(&states[0], &states[1], &states[2], NULL, NULL), FOVEA_OK);
-    problem.keys_begin = 0;
+    problem.keys.begin = 0;
     fovea_tensors_init(&tensors, NULL, NULL, NULL, &result, &sum);
     tensors.state = &states[2];
     assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
@@ -556,8 +558,8 @@ static void test_strides(void **state) {
   rest.state.strides = (fovea_strides){.batch = row, .head = BATCH * row}; /* entries innermost */
   fovea_problem part = problem;
   fovea_tensors tensors = trial_tensors(&whole);
-  part.keys_begin = SHARED;
-  part.to_state = 1;
+  part.keys.begin = SHARED;
+  part.state = 1;
   tensors.o = tensors.lse = NULL;
   tensors.state = &rest.state;
   assert_int_equal(fovea_attend(&part, &tensors, NULL, NULL), FOVEA_OK);

@@ -78,8 +78,8 @@ static fovea_problem problem_cut(int cut) {
     problem.q_type = problem.k_type = FOVEA_BF16;
     problem.v_type = FOVEA_F16;
     problem.o_type = FOVEA_BF16;
-    problem.mask_type = FOVEA_MASK_BITS;
-    problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 4, problem.q_len, problem.kv_len);
+    problem.mask.type = FOVEA_MASK_BITS;
+    problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 4, problem.q_len, problem.kv_len);
     problem.softcap = 3.0;
     problem.sink = FOVEA_SINK_PER_HEAD;
     break;

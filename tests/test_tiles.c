@@ -115,9 +115,9 @@ static void test_shaw(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, heads, 1, rows, rows + 40 + 5 * i, 20, 12);
     fovea_problem_resolve(&problem, NULL);
-    problem.shaw = (fovea_shaw)(1 + i % 3);
-    problem.shaw_distance = distances[i % 5];
-    problem.shaw_heads = i % 2 ? heads : 1;
+    problem.shaw.kind = (fovea_shaw)(1 + i % 3);
+    problem.shaw.distance = distances[i % 5];
+    problem.shaw.heads = i % 2 ? heads : 1;
     problem.causal = i % 3 == 0;
     problem.offset = i % 4 ? FOVEA_OFFSET_BOTTOM_RIGHT : i;
     check_problem(&problem, (uint64_t)i);
@@ -133,11 +133,11 @@ static void test_random_problems(void **state) {
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     problem_random_normaliser(&listed.problem, &generator);
     problem_random_layout(&listed.problem, &generator);
-    if (listed.problem.normaliser == FOVEA_NORMALISER_SOFTMAX) { /* others have none of these outputs */
+    if (listed.problem.normaliser.kind == FOVEA_NORMALISER_SOFTMAX) { /* others have none of these outputs */
       listed.problem.max_logits = i % 2;
       listed.problem.entropy = i % 7 < 3;
-      listed.problem.column_sums = i % 6 < 2;
-      if (i % 5 > 2) listed.problem.top_k = i;
+      listed.problem.column_sums.wanted = i % 6 < 2;
+      if (i % 5 > 2) listed.problem.top.k = i;
     }
     problem_random_modes(&listed.problem, &generator, 4);
     if (i % 4 < 2)

@@ -17,7 +17,7 @@ static void check_trial(struct trial *trial) {
   struct trial without = trial_sharing_inputs(trial);
   fovea_execution execution;
   fovea_execution_init(&execution);
-  without.problem.top_k = 0;
+  without.problem.top.k = 0;
   for (int isa = 0; isas[isa] != NULL; isa++) {
     execution.threads = 1 + isa % 3;
     trial_run(trial, isas[isa], &execution);
@@ -46,10 +46,10 @@ static void test_random_problems(void **state) {
     problem_random(&listed, &generator, USUAL_OR_LONG(200000, 1500000));
     problem_random_features(&listed.problem, &generator);
     if (i % 2) problem_random_layout(&listed.problem, &generator);
-    listed.problem.top_k = tops[i % 9];
+    listed.problem.top.k = tops[i % 9];
     if (i % 3 == 0) {
-      const int64_t row = listed.problem.top_k + 3;
-      listed.problem.top_k_strides =
+      const int64_t row = listed.problem.top.k + 3;
+      listed.problem.top.strides =
           (fovea_strides){row, listed.problem.q_len * listed.problem.batch * row, listed.problem.batch * row};
     }
     check(&listed.problem, (uint64_t)i);
@@ -71,7 +71,7 @@ static void test_lengths(void **state) {
       fovea_problem_resolve(&problem, NULL);
       problem.causal = i % 2 == 1;
       if (i == 3) problem.offset = -60;
-      problem.top_k = top;
+      problem.top.k = top;
       check(&problem, i);
     }
 }
@@ -86,7 +86,7 @@ static void test_order(void **state) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 1, 1, rows, 700, 1, 4);
         fovea_problem_resolve(&problem, NULL);
-        problem.top_k = top;
+        problem.top.k = top;
         problem.causal = kind == 4;
         struct trial trial = trial_create(&problem, 1);
         struct generator generator = {(uint64_t)kind};
@@ -109,7 +109,7 @@ static void test_caches(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 4, 2, rows, 500, 32, 16);
     fovea_problem_resolve(&problem, NULL);
-    problem.top_k = 40;
+    problem.top.k = 40;
     problem.causal = problem.max_logits = 1;
     struct trial expected = trial_create(&problem, 3), actual = trial_sharing_inputs(&expected);
     trial_run(&expected, NULL, NULL);
@@ -119,9 +119,9 @@ static void test_caches(void **state) {
       for (const char *const *isa = whole_isas_for(&problem); *isa != NULL; isa++) {
         fovea_problem segmented = problem;
         fovea_tensors tensors = trial_tensors(&actual);
-        segmented.segmented = 1;
+        segmented.cache.segmented = 1;
         tensors.k = tensors.v = NULL;
-        tensors.sequences = cache.sequences;
+        tensors.cache.sequences = cache.sequences;
         trial_clear(&actual);
         assert_int_equal(fovea_attend(&segmented, &tensors, on_isa(*isa), NULL), FOVEA_OK);
         assert_same_outputs(&actual, &expected);
@@ -141,7 +141,7 @@ static void test_double(void **state) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 60, KEYS, DIM, 8);
   fovea_problem_resolve(&problem, NULL);
-  problem.top_k = TOP;
+  problem.top.k = TOP;
   struct trial trial = trial_create(&problem, 8);
   trial_run(&trial, NULL, NULL);
   for (int64_t i = 0; i < 60; i++) {
@@ -168,33 +168,33 @@ static void test_refusals(void **state) {
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 2, 2, 5, 7, 8, 8);
   fovea_problem_resolve(&problem, NULL);
-  problem.top_k = 3;
+  problem.top.k = 3;
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
-  int32_t *keys = tensors.top_keys;
-  tensors.top_keys = NULL;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_keys is NULL");
-  tensors.top_keys = (int32_t *)(void *)trial.o.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_keys shares memory with o");
-  tensors.top_keys = (int32_t *)(void *)trial.top_scores.data;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_scores shares memory with top_keys");
-  tensors.top_keys = keys;
-  tensors.top_scores = NULL;
+  int32_t *keys = tensors.top.keys;
+  tensors.top.keys = NULL;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.keys is NULL");
+  tensors.top.keys = (int32_t *)(void *)trial.o.data;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.keys shares memory with o");
+  tensors.top.keys = (int32_t *)(void *)trial.top_scores.data;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.scores shares memory with top.keys");
+  tensors.top.keys = keys;
+  tensors.top.scores = NULL;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
-  problem.top_k_strides = (fovea_strides){30, 15, 2};
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_k_strides.row");
-  problem.top_k_strides = (fovea_strides){FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS};
-  problem.top_k = 4097;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_k is 4097; it must be from 0 to 4096");
-  problem.top_k = -1;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top_k is -1");
-  problem.top_k = 0;
+  problem.top.strides = (fovea_strides){30, 15, 2};
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.strides.row");
+  problem.top.strides = (fovea_strides){FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS};
+  problem.top.k = 4097;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.k is 4097; it must be from 0 to 4096");
+  problem.top.k = -1;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.k is -1");
+  problem.top.k = 0;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED,
-                        "top_keys is not NULL and would not be used: top_k of the problem");
-  problem.top_k = 3;
-  problem.to_state = 1;
-  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "top_k is 3 and would not be used: to_state is 1");
-  problem.to_state = 0;
+                        "top.keys is not NULL and would not be used: top.k of the problem");
+  problem.top.k = 3;
+  problem.state = 1;
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "top.k is 3 and would not be used: state is 1");
+  problem.state = 0;
   problem.kv_len = INT64_C(1) << 31;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
                         "kv_len: with top_k it must be at most 2147483647");

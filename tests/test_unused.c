@@ -3,6 +3,9 @@
 #include "support/refusals.h"
 #include "support/single_task.h"
 
+#include <fovea/cache.h>
+#include <fovea/rotary.h>
+#include <fovea/state.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,10 +31,10 @@ static int tear_down(void **state) {
 static void test_rules(void **state) {
   (void)state;
   ACCEPTED((void)0);
-  REFUSED(call.problem.chunk_left = 64, FOVEA_ERROR_UNUSED, "chunk_left is 64", "chunk_size is 0");
-  REFUSED(call.problem.chunk_left = FOVEA_UNLIMITED, FOVEA_ERROR_UNUSED, "chunk_left is -1", "chunk_size is 0");
-  REFUSED(call.problem.chunk_right = 1, FOVEA_ERROR_UNUSED, "chunk_right is 1", "chunk_size is 0");
-  ACCEPTED((call.problem.chunk_size = 4, call.problem.chunk_left = 64, call.problem.chunk_right = 1));
+  REFUSED(call.problem.chunks.left = 64, FOVEA_ERROR_UNUSED, "chunks.left is 64", "chunks.size is 0");
+  REFUSED(call.problem.chunks.left = FOVEA_UNLIMITED, FOVEA_ERROR_UNUSED, "chunks.left is -1", "chunks.size is 0");
+  REFUSED(call.problem.chunks.right = 1, FOVEA_ERROR_UNUSED, "chunks.right is 1", "chunks.size is 0");
+  ACCEPTED((call.problem.chunks.size = 4, call.problem.chunks.left = 64, call.problem.chunks.right = 1));
   REFUSED((call.problem.offsets = numbers_of_entries, call.problem.offset = 0), FOVEA_ERROR_UNUSED, "offset is 0",
           "offsets is not NULL");
   ACCEPTED(call.problem.offsets = numbers_of_entries);
@@ -40,10 +43,10 @@ static void test_rules(void **state) {
 
 static void test_sinks(void **state) {
   (void)state;
-  REFUSED(call.tensors.sinks = sinks, FOVEA_ERROR_UNUSED, "sinks is", "sink of the problem", "FOVEA_SINK_PER_HEAD");
-  REFUSED((call.tensors.sinks = sinks, call.problem.sink = FOVEA_SINK_ZERO), FOVEA_ERROR_UNUSED, "sinks is",
+  REFUSED(call.tensors.sink = sinks, FOVEA_ERROR_UNUSED, "sink is", "sink of the problem", "FOVEA_SINK_PER_HEAD");
+  REFUSED((call.tensors.sink = sinks, call.problem.sink = FOVEA_SINK_ZERO), FOVEA_ERROR_UNUSED, "sink is",
           "FOVEA_SINK_PER_HEAD");
-  ACCEPTED((call.tensors.sinks = sinks, call.problem.sink = FOVEA_SINK_PER_HEAD));
+  ACCEPTED((call.tensors.sink = sinks, call.problem.sink = FOVEA_SINK_PER_HEAD));
 }
 
 static void test_segments(void **state) {
@@ -56,36 +59,37 @@ static void test_segments(void **state) {
                            .v_head = DIM * KEYS,
                            .v_row = DIM};
   const fovea_sequence sequences[BATCH] = {fovea_sequence_of(&segment, 1), fovea_sequence_of(&segment, 1)};
-  REFUSED(call.tensors.sequences = sequences, FOVEA_ERROR_UNUSED, "sequences is", "segmented is 0");
+  REFUSED(call.tensors.cache.sequences = sequences, FOVEA_ERROR_UNUSED, "sequences is", "cache.segmented is 0");
 #define SEGMENTED                                                                                                  \
-  (call.problem.segmented = 1, call.tensors.sequences = sequences, call.tensors.k = call.tensors.v = NULL)
+  (call.problem.cache.segmented = 1, call.tensors.cache.sequences = sequences,                                     \
+   call.tensors.k = call.tensors.v = NULL)
   ACCEPTED(SEGMENTED);
   ACCEPTED((SEGMENTED, call.problem.kv_begins = numbers_of_entries));
-  REFUSED((SEGMENTED, call.tensors.k = numbers), FOVEA_ERROR_UNUSED, "k is", "segmented is 1", "sequences");
-  REFUSED((SEGMENTED, call.tensors.v = numbers), FOVEA_ERROR_UNUSED, "v is", "segmented is 1", "sequences");
+  REFUSED((SEGMENTED, call.tensors.k = numbers), FOVEA_ERROR_UNUSED, "k is", "cache.segmented is 1", "sequences");
+  REFUSED((SEGMENTED, call.tensors.v = numbers), FOVEA_ERROR_UNUSED, "v is", "cache.segmented is 1", "sequences");
 }
 
 static void test_states(void **state) {
   (void)state;
   fovea_state result;
   fovea_state_init(&result, BATCH, HEADS, ROWS, DIM, 0, KEYS, numbers);
-  REFUSED(call.tensors.state = &result, FOVEA_ERROR_UNUSED, "state is", "to_state is 0");
+  REFUSED(call.tensors.state = &result, FOVEA_ERROR_UNUSED, "state is", "state is 0");
 #define TO_STATE                                                                                                   \
-  (call.problem.to_state = 1, call.tensors.state = &result, call.tensors.o = NULL, call.tensors.lse = NULL)
+  (call.problem.state = 1, call.tensors.state = &result, call.tensors.o = NULL, call.tensors.lse = NULL)
   ACCEPTED(TO_STATE);
-  REFUSED((TO_STATE, call.tensors.o = others), FOVEA_ERROR_UNUSED, "o is", "to_state is 1", "state");
-  REFUSED((TO_STATE, call.tensors.lse = others), FOVEA_ERROR_UNUSED, "lse is", "to_state is 1", "state");
+  REFUSED((TO_STATE, call.tensors.o = others), FOVEA_ERROR_UNUSED, "o is", "state is 1", "state");
+  REFUSED((TO_STATE, call.tensors.lse = others), FOVEA_ERROR_UNUSED, "lse is", "state is 1", "state");
 
   /* Finishing uses a state, and sinks as a run does. */
   struct call call = good_call();
   fovea_error error;
-  static const char *const words[] = {"sinks is", "FOVEA_SINK_PER_HEAD", NULL};
+  static const char *const words[] = {"sink is", "FOVEA_SINK_PER_HEAD", NULL};
   call.tensors.state = &result;
   assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
   tensor_fill_untouched(&trial.o);
   tensor_fill_untouched(&trial.lse);
-  call.tensors.sinks = sinks;
+  call.tensors.sink = sinks;
   assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_says(&error, FOVEA_ERROR_UNUSED, words);
 }
@@ -95,9 +99,9 @@ static void test_single_tasks(void **state) {
   struct call call = good_call();
   fovea_plan *plan;
   fovea_error error;
-  static const char *const words[] = {"sinks is", "FOVEA_SINK_PER_HEAD", NULL};
+  static const char *const words[] = {"sink is", "FOVEA_SINK_PER_HEAD", NULL};
   assert_int_equal(fovea_plan_create(&call.problem, NULL, &plan, NULL), FOVEA_OK);
-  call.tensors.sinks = sinks;
+  call.tensors.sink = sinks;
   assert_int_equal(single_task(plan, &call.tensors, 0, 0, 0, 1, NULL, 0, &error), FOVEA_ERROR_UNUSED);
   assert_says(&error, FOVEA_ERROR_UNUSED, words);
   fovea_plan_destroy(plan);

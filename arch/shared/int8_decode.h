@@ -19,6 +19,8 @@
 #ifndef FOVEA_ARCH_SHARED_INT8_DECODE_H
 #define FOVEA_ARCH_SHARED_INT8_DECODE_H
 
+#include <fovea/cache.h>
+
 enum {
   INT8_PIECE = INT8_CODES * LANES, /* codes that a vector holds */
   INT8_DECODE_WORDS = 32,          /* of a row, transposed at a time: they stay in L1 */

@@ -11,7 +11,7 @@
 #define vec_load_held vec_load
 #endif
 
-_Static_assert(FOVEA_TILE_VECTORS <= FOVEA_VECTORS_LIMIT, "src/ keeps arrays of a tile's vectors");
+_Static_assert(FOVEA_TILE_VECTORS <= FOVEA_CHANNELS_LIMIT, "src/ keeps arrays of a tile's vectors");
 _Static_assert(ROW_TILE <= FOVEA_ROW_TILE_LIMIT, "src/ keeps arrays of a tile's rows");
 _Static_assert(FOVEA_PANEL_ROWS % LANES == 0, "a panel of keys is whole vectors");
 _Static_assert(FOVEA_MASK_PIECE % LANES == 0, "a piece of a mask is whole vectors");

@@ -232,7 +232,7 @@ void cache_store_end(cache_store *store) {
 /* Both halves in `mode`. Once AMX is allowed, only a plan that names its instruction set runs without it. */
 static int choose(fovea_problem *problem, fovea_execution *execution, int mode, int on_amx, fovea_error *error) {
   fovea_library_info info = {.struct_size = sizeof info};
-  problem->scores = problem->values = (fovea_mode)mode;
+  problem->modes.score = problem->modes.value = (fovea_mode)mode;
   if (on_amx) return fovea_allow_amx(error) == FOVEA_OK;
   if (mode != FOVEA_MODE_EXACT && fovea_info(&info) == FOVEA_OK) execution->isa = info.isa;
   return 1;
@@ -265,9 +265,9 @@ cache_call *cache_call_begin(const cache_store *store, int64_t heads, int64_t ro
                      store->dim);
   call->problem.q_type = call->problem.o_type = formats[format_of(queries)].type;
   call->problem.causal = causal;
-  call->problem.segmented = 1;
+  call->problem.cache.segmented = 1;
   fovea_tensors_init(&call->tensors, q, NULL, NULL, o, NULL);
-  call->tensors.sequences = store->sequences;
+  call->tensors.cache.sequences = store->sequences;
   fovea_execution_init(&call->execution);
   call->execution.threads = threads;
   if (choose(&call->problem, &call->execution, mode, on_amx, error) &&

@@ -2,6 +2,7 @@
  * structs. All tensors are contiguous and f32. The sentence model is that of examples/minilm. */
 #include "../../examples/minilm/encoder.h"
 
+#include <fovea/recurrent.h>
 #include <stdlib.h>
 #include <string.h>
 

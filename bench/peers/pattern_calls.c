@@ -47,7 +47,7 @@ CALLED pattern_call *pattern_begin(int pattern, int weights, int64_t heads, int6
   pattern_call *call = begin(heads, length, dim);
   if (!call) return NULL;
   call->shape.pattern = (bench_pattern)pattern;
-  if (weights) call->workload.problem.score_output = FOVEA_SCORES_WEIGHTS;
+  if (weights) call->workload.problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   if (bench_pattern_create(&call->workload)) return plan(call, threads);
   pattern_end(call);
   return NULL;

@@ -29,55 +29,57 @@ class Range(ctypes.Structure):
     _fields_ = [("begin", c_int64), ("end", c_int64)]
 
 
+def group(*fields):
+    """A struct of these (name, type) fields."""
+    return type("Group", (ctypes.Structure,), {"_fields_": list(fields)})
+
+
 class ProblemStruct(ctypes.Structure):
-    """The fields of fovea_problem up to the modes; a library with more fields takes defaults for the rest."""
+    """fovea_problem"""
 
     _fields_ = [
         ("struct_size", c_size_t),
         *((name, c_int64) for name in ("batch", "heads", "kv_heads", "q_len", "kv_len", "qk_dim", "v_dim")),
-        *((f"{tensor}_strides", Strides) for tensor in ("q", "k", "v", "o", "lse")),
-        ("scale", c_double),
-        ("causal", c_int),
-        *((name, c_int64) for name in ("window_left", "window_right", "chunk_size", "chunk_left", "chunk_right",
-                                       "offset")),
-        *((name, c_void_p) for name in ("offsets", "q_lens", "kv_lens", "cu_seqlens_q", "cu_seqlens_kv")),
         *((f"{tensor}_type", c_int) for tensor in ("q", "k", "v", "o")),
-        ("mask_type", c_int),
-        ("mask_strides", MaskStrides),
-        ("mask_keys", c_int64),
-        ("softcap", c_double),
-        ("sink", c_int),
-        ("segmented", c_int),
-        ("holes", c_int),
-        ("kv_begins", c_void_p),
-        *((name, c_int64) for name in ("keys_begin", "keys_end")),
-        ("to_state", c_int),
-        ("mask_begin", c_int64),
-        ("mask_begins", c_void_p),
-        ("score_output", c_int),
-        ("score_strides", Strides),
-        *((name, c_void_p) for name in ("pattern", "patterns", "terms")),
-        ("term_count", c_int64),
-        ("term_size", c_size_t),
-        *((name, c_int) for name in ("scales", "normaliser", "divisor")),
-        *((name, c_double) for name in ("divisor_value", "sigmoid_bias")),
-        *((name, Range) for name in ("score_heads", "score_rows", "score_keys")),
+        *((f"{tensor}_strides", Strides) for tensor in ("q", "k", "v", "o", "lse")),
+        *((name, c_double) for name in ("scale", "softcap")),
+        *((name, c_int) for name in ("sink", "causal")),
+        *((name, c_int64) for name in ("window_left", "window_right", "offset")),
+        *((name, c_void_p) for name in ("offsets", "q_lens", "kv_lens", "kv_begins", "cu_seqlens_q", "cu_seqlens_kv")),
+        ("cache", group(("segmented", c_int), ("holes", c_int))),
+        ("keys", Range),
+        ("state", c_int),
+        ("chunks", group(("size", c_int64), ("left", c_int64), ("right", c_int64))),
+        ("mask", group(("type", c_int), ("strides", MaskStrides), ("keys", c_int64), ("begin", c_int64),
+                       ("begins", c_void_p))),
+        *((name, c_void_p) for name in ("pattern", "patterns")),
+        ("activation", group(("kind", c_int), ("leaky_slope", c_double))),
+        ("scales", c_int),
+        ("terms", group(("list", c_void_p), ("count", c_int64), ("size", c_size_t))),
+        ("shaw", group(("kind", c_int), ("distance", c_int64), ("heads", c_int64))),
+        ("normaliser", group(("kind", c_int), ("divisor", c_int), ("divisor_value", c_double),
+                             ("sigmoid_bias", c_double))),
+        ("scores", group(("kind", c_int), ("strides", Strides), ("heads", Range), ("rows", Range), ("keys", Range))),
         ("max_logits", c_int),
-        ("top_k", c_int64),
-        ("top_k_strides", Strides),
-        *((name, c_int) for name in ("entropy", "column_sums")),
-        ("column_rows", Range),
-        ("score_activation", c_int),
-        ("leaky_slope", c_double),
-        ("shaw", c_int),
-        *((name, c_int64) for name in ("shaw_distance", "shaw_heads")),
-        *((name, c_int) for name in ("scores", "values", "key_centre", "key_scale", "value_scale")),
+        ("top", group(("k", c_int64), ("strides", Strides))),
+        ("entropy", c_int),
+        ("column_sums", group(("wanted", c_int), ("rows", Range))),
+        ("modes", group(("score", c_int), ("value", c_int))),
+        ("channels", group(("key_centre", c_int), ("key_scale", c_int), ("value_scale", c_int))),
     ]
 
 
 class TensorsStruct(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t),
-                *((name, c_void_p) for name in ("q", "k", "v", "o", "lse", "mask", "sinks"))]
+    """fovea_tensors"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        *((name, c_void_p) for name in ("q", "k", "v", "o", "lse", "sink")),
+        ("cache", group(("sequences", c_void_p), ("layer", c_int64))),
+        *((name, c_void_p) for name in ("state", "mask", "head_scales", "row_scales", "terms", "shaw_keys", "shaw_values",
+                                        "scores", "max_logits", "top_keys", "top_scores", "entropy", "column_sums",
+                                        "key_centre", "key_scale", "value_scale")),
+    ]
 
 
 class ExecutionStruct(ctypes.Structure):
@@ -145,15 +147,15 @@ class Solver:
         batch = len(problem.lengths) or problem.batch
         LIBRARY.fovea_problem_init_sized(ctypes.byref(described), ctypes.sizeof(described), batch, problem.heads,
                                          problem.kv_heads, problem.rows, problem.keys, problem.dim, problem.dim)
-        if described.offset != BOTTOM_RIGHT or described.mask_keys != -1 or described.shaw_heads != 1:
+        if described.offset != BOTTOM_RIGHT or described.mask.keys != -1 or described.shaw.heads != 1:
             raise RuntimeError("fovea_problem is not laid out as it is here")
         described.q_type = described.k_type = described.v_type = described.o_type = TYPES[problem.type]
-        described.scores = described.values = self.mode
+        described.modes.score = described.modes.value = self.mode
         described.causal = problem.rule in (problems.CAUSAL, problems.WINDOW)
         if problem.rule == problems.WINDOW:
             described.window_left = problem.left
         if problem.rule == problems.CHUNKS:
-            described.chunk_size, described.chunk_left = problem.chunk, problem.left
+            described.chunks.size, described.chunks.left = problem.chunk, problem.left
         for name, tensor in zip("qkvo", (*self.inputs, self.o)):
             steps = (stride // tensor.itemsize for stride in tensor.strides[:3])
             setattr(described, f"{name}_strides", Strides(*steps))

@@ -1,6 +1,7 @@
 /* A cache of every kind: rows are appended step by step, then one new row attends to all of them. Each cache gives
  * the bits of contiguous tensors, since the numbers here fit every type. docs/caches.md says when to use which
  * kind. */
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 #include <stdio.h>
@@ -58,9 +59,9 @@ static void attend(const fovea_sequence *sequence, int64_t begin, int64_t window
   problem.window_left = window;
   fovea_tensors_init(&tensors, q, sequence ? NULL : k, sequence ? NULL : v, o, NULL);
   if (sequence) {
-    problem.segmented = 1;
+    problem.cache.segmented = 1;
     problem.kv_begins = &begin;
-    tensors.sequences = sequence;
+    tensors.cache.sequences = sequence;
   }
   check(fovea_attend(&problem, &tensors, NULL, &error), &error);
 }

@@ -59,8 +59,8 @@ bool model_create(struct model *model, const struct weights *weights, const char
 
 /* A padding mask: the same for all heads and rows. */
 static void set_mask(fovea_problem *problem) {
-  problem->mask_type = FOVEA_MASK_BOOL;
-  problem->mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, ENCODER_BATCH, 1, 1, ENCODER_LENGTH);
+  problem->mask.type = FOVEA_MASK_BOOL;
+  problem->mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, ENCODER_BATCH, 1, 1, ENCODER_LENGTH);
 }
 
 bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *attention, struct failure *failure) {
@@ -78,7 +78,7 @@ bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *atten
   fovea_nn_encoder_rows_init(&rows, &self, model->weights->ids, y);
   rows.id_type = FOVEA_NN_INT64;
   if (attention) {
-    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    problem.scores.kind = FOVEA_SCORES_WEIGHTS;
     tensors.scores = attention;
     rows.self_score_layer = ENCODER_WEIGHT_NUMBERS;
   }

@@ -5,6 +5,8 @@
 
 #include "weights.h"
 
+#include <fovea/embedding.h>
+#include <fovea/encoder.h>
 #include <fovea/nn.h>
 
 enum {

@@ -1,6 +1,7 @@
 #include "encoder.h"
 #include "pool.h"
 
+#include <fovea/encoder.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +107,7 @@ bool encoder_attention(const struct model *model, const struct batch *batch, int
   float *hidden = malloc((size_t)(rows * model->dim + (layer + 1) * numbers) * sizeof *hidden);
   if (!hidden) return refuse(failure, "no memory for %lld tokens", (long long)rows);
   make_run(&run, model, batch, threads, layer + 1, hidden);
-  run.problem.score_output = FOVEA_SCORES_WEIGHTS;
+  run.problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   run.tensors.scores = hidden + rows * model->dim;
   run.rows.self_score_layer = layer > 0 ? numbers : 0;
   const fovea_status status = fovea_nn_encoder_run(&run.encoder, &run.rows, &run.execution, &error);

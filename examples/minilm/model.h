@@ -5,6 +5,7 @@
 
 #include "safetensors.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 enum { MODEL_HEAD_DIM = 32 }; /* MiniLM's; a file does not say how many heads there are */

@@ -1,6 +1,7 @@
 /* A model of two layers answers one prompt twice: both answers share the prompt's pages until they write to them.
  * Each step extends the tables, makes one list of segments for all layers and one plan in the same memory; each
  * layer appends and attends. The bits are those of contiguous tensors. */
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void step(int64_t answers, int64_t first, int64_t end, float o[LAYERS][AN
                                 &error),
         &error);
   fovea_problem_init(&problem, answers, HEADS, KV_HEADS, 1, end, DIM, DIM);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   check(fovea_plan_create_in(&problem, NULL, plan_memory, sizeof plan_memory, &plan, &error), &error);
 
   for (int layer = 0; layer < LAYERS; layer++) {
@@ -62,8 +63,8 @@ static void step(int64_t answers, int64_t first, int64_t end, float o[LAYERS][AN
     rows.layer = layer;
     check(fovea_append(&rows, NULL, NULL, &error), &error);
     fovea_tensors_init(&tensors, q[layer], NULL, NULL, o[layer], NULL);
-    tensors.sequences = sequences;
-    tensors.layer = layer;
+    tensors.cache.sequences = sequences;
+    tensors.cache.layer = layer;
     check(fovea_plan_run(plan, &tensors, NULL, &error), &error);
   }
 }

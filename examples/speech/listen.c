@@ -4,6 +4,7 @@
 
 #include "mel.h"
 
+#include <fovea/stream.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,9 @@
 /* One long cache held by several machines: each machine attends to the keys that it has, and sends a state. The
  * states merge into the answer of one machine that has all keys, to the bit, since the cuts are at ends of
  * spans. */
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
+#include <fovea/state.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,11 +42,11 @@ static fovea_state attend_to_part(const fovea_problem *whole, const float *q, fo
   fovea_problem problem = *whole;
   const fovea_sequence sequence = fovea_sequence_of(part, 1);
   fovea_state state = allocate_state(part->first, part->first + part->rows);
-  problem.segmented = problem.to_state = 1;
-  problem.keys_begin = part->first;
-  problem.keys_end = part->first + part->rows;
+  problem.cache.segmented = problem.state = 1;
+  problem.keys.begin = part->first;
+  problem.keys.end = part->first + part->rows;
   fovea_tensors_init(&tensors, q, NULL, NULL, NULL, NULL);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   tensors.state = &state;
   check(fovea_attend(&problem, &tensors, NULL, &error), &error);
   return state;
@@ -52,7 +54,7 @@ static fovea_state attend_to_part(const fovea_problem *whole, const float *q, fo
 
 static fovea_state merge(fovea_state left, fovea_state right) {
   fovea_error error;
-  fovea_state merged = allocate_state(left.keys_begin, right.keys_end);
+  fovea_state merged = allocate_state(left.keys.begin, right.keys.end);
   check(fovea_state_merge(&left, &right, &merged, NULL, &error), &error);
   free(left.numbers);
   free(right.numbers);
@@ -83,9 +85,9 @@ int main(void) {
                           .qk_dim = DIM,
                           .v_dim = DIM};
     fovea_state state = attend_to_part(&problem, q, &part);
-    printf("machine %d: keys %lld to %lld, %lld bytes to send\n", machine, (long long)state.keys_begin,
-           (long long)state.keys_end - 1,
-           (long long)(HEADS * fovea_state_numbers(DIM, state.keys_begin, state.keys_end) * 4));
+    printf("machine %d: keys %lld to %lld, %lld bytes to send\n", machine, (long long)state.keys.begin,
+           (long long)state.keys.end - 1,
+           (long long)(HEADS * fovea_state_numbers(DIM, state.keys.begin, state.keys.end) * 4));
     sum = merge(sum, state);
   }
   fovea_tensors_init(&tensors, NULL, NULL, NULL, together, NULL);

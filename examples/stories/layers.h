@@ -4,6 +4,7 @@
 
 #include "model.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 struct layer {

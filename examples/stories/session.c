@@ -55,9 +55,9 @@ static void describe(const struct session *session, int64_t rows, const int64_t 
                      model->head_dim);
   problem->causal = 1; /* the last row is the last position */
   problem->window_left = session->options.window > 0 ? session->options.window - 1 : FOVEA_UNLIMITED;
-  problem->segmented = 1;
+  problem->cache.segmented = 1;
   problem->kv_begins = begin;
-  problem->scores = problem->values = session->options.mode;
+  problem->modes.score = problem->modes.value = session->options.mode;
 }
 
 /* The layers append their keys and values to the cache, and attend over all of it. */
@@ -75,7 +75,7 @@ static bool run_layers(struct session *session, int64_t rows, const fovea_execut
   for (int64_t i = 0; i < session->model->layers && !status; i++) {
     fovea_sequence sequence;
     if (!cache_sequence(&session->cache, i, end, &sequence, failure)) return false;
-    tensors.sequences = &sequence;
+    tensors.cache.sequences = &sequence;
     status = fovea_nn_block_run(&session->layers.layer[i].block, &self, NULL, session->hidden, session->hidden,
                                 execution, &error);
   }

@@ -1,5 +1,6 @@
 /* A streaming encoder: frames come in chunks, a row sees its whole chunk and LEFT frames before it, and a ring
  * keeps only the frames that later rows can see. The bits are those of one call over all frames. */
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 #include <stdio.h>
@@ -22,8 +23,8 @@ static fovea_problem describe(int64_t rows, int64_t keys) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, HEADS, HEADS, rows, keys, DIM, DIM);
   problem.q_strides = problem.o_strides = fovea_strides_rows_before_heads(rows, HEADS, DIM);
-  problem.chunk_size = CHUNK;
-  problem.chunk_left = LEFT;
+  problem.chunks.size = CHUNK;
+  problem.chunks.left = LEFT;
   return problem;
 }
 
@@ -41,11 +42,11 @@ static void push(const fovea_pages *ring, int64_t first, int64_t rows) {
   check(fovea_append(&fresh, NULL, NULL, &error), &error);
 
   fovea_problem problem = describe(rows, end);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_begins = &begin;
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, q[first], NULL, NULL, streamed[first], NULL);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   check(fovea_attend(&problem, &tensors, NULL, &error), &error);
 }
 

@@ -4,7 +4,9 @@
 
 #include "../minilm/safetensors.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
+#include <fovea/recurrent.h>
 
 enum { FORWARD, BACKWARD, DIRECTIONS };
 

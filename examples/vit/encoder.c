@@ -41,7 +41,7 @@ static fovea_status run_layers(const struct model *model, int64_t count, const f
   fovea_nn_attention_tensors tensors;
   fovea_problem_init(&problem, count, MODEL_HEADS, MODEL_HEADS, TOKENS, TOKENS, head_dim, head_dim);
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
-  if (weights) problem.score_output = FOVEA_SCORES_WEIGHTS;
+  if (weights) problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   const fovea_nn_attending self = {&problem, &tensors};
   fovea_status status = FOVEA_OK;
   for (int64_t i = 0; i < model->layers && !status; i++) {

@@ -11,7 +11,7 @@
 #ifndef FOVEA_FORMAT_H
 #define FOVEA_FORMAT_H
 
-#include <fovea/fovea.h>
+#include <fovea/cache.h>
 
 #ifdef __cplusplus
 extern "C" {

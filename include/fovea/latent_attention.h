@@ -188,12 +188,11 @@ typedef struct fovea_nn_latent_tensors {
   fovea_type x_type, y_type, residual_type; /* default FOVEA_F32 */
   int64_t x_stride, y_stride, residual_stride; /* elements from row to row. Default FOVEA_CONTIGUOUS */
   const void *mask;                            /* as in fovea_tensors */
-  const float *sinks;                          /* as in fovea_tensors */
+  const float *sink;                           /* as in fovea_tensors */
   /* With a segmented problem: caches that the rows [c | k_rope] are appended to, and that are then attended over. A
    * segment has one kv head, keys in rows of kv_lora_rank + qk_rope_head_dim (at least 2), and v NULL, or k itself
    * as fovea_pages makes it. */
-  const fovea_sequence *sequences;
-  int64_t layer; /* of the segments; default 0 */
+  fovea_tensors_cache cache;
   /* Positions of the rows, for rotary embedding and caches. Default 0 and NULL; at most one is set. */
   int64_t first_position;
   const int64_t *first_positions;

@@ -16,7 +16,7 @@
 #ifndef FOVEA_ROTARY_SCALING_H
 #define FOVEA_ROTARY_SCALING_H
 
-#include <fovea/fovea.h>
+#include <fovea/rotary.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -121,14 +121,15 @@ static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error
   if (!status) status = fovea_nn_refuse_fields(p, known, why, error);
   if (status) return status;
   fovea_resolve_problem(&call->problem);
-  if (!call->absorbed && p->segmented && p->kv_begins) {
+  if (!call->absorbed && p->cache.segmented && p->kv_begins) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "kv_begins is set and would not be used: the expanded form reads a cache from position 0 on");
   }
-  if (!call->absorbed && p->holes) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "holes is set; the expanded form reads every row of a cache");
+  if (!call->absorbed && p->cache.holes) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "cache.holes is set; the expanded form reads every row of a cache");
   }
-  if (p->segmented) return FOVEA_OK;
+  if (p->cache.segmented) return FOVEA_OK;
   if (p->cu_seqlens_q || p->cu_seqlens_kv) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "cu_seqlens is set, but rows are packed only with caches");
   }
@@ -137,10 +138,10 @@ static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error
 
 static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error *error) {
   const fovea_nn_latent_tensors *t = &call->tensors;
-  const int segmented = call->problem.segmented;
-  const char *unused = NULL, *why = "segmented is 0";
-  if (t->layer != 0 && !segmented) unused = "layer";
-  if (t->sequences && !segmented) unused = "sequences";
+  const int segmented = call->problem.cache.segmented;
+  const char *unused = NULL, *why = "cache.segmented is 0";
+  if (t->cache.layer != 0 && !segmented) unused = "layer";
+  if (t->cache.sequences && !segmented) unused = "sequences";
   if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) {
     unused = t->residual_type != FOVEA_F32 ? "residual_type" : "residual_stride", why = "residual is NULL";
   }
@@ -148,14 +149,14 @@ static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error
   const fovea_status status = fovea_nn_refuse_unused_positions(
       t->first_position, t->first_positions, t->rotary_positions, call->latent.rotary != NULL, segmented, error);
   if (status) return status;
-  if (segmented && !t->sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  if (segmented && !t->cache.sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
   return FOVEA_OK;
 }
 
 static fovea_status count_segments(fovea_nn_latent_call *call, fovea_error *error) {
   call->segments = 0;
-  for (int64_t b = 0; call->tensors.sequences && b < call->problem.batch; b++) {
-    const fovea_sequence *sequence = &call->tensors.sequences[b];
+  for (int64_t b = 0; call->tensors.cache.sequences && b < call->problem.batch; b++) {
+    const fovea_sequence *sequence = &call->tensors.cache.sequences[b];
     if (sequence->count < 0 || sequence->count > INT32_MAX) {
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].count is %jd; it must be from 0 to %jd", b,
                         sequence->count, (int64_t)INT32_MAX);
@@ -200,7 +201,7 @@ static void make_inner(fovea_nn_latent_call *call) {
   if (call->absorbed) {
     inner->kv_heads = 1;
     inner->k_strides = inner->v_strides = (fovea_strides){length * dim, 0, dim};
-    if (p->segmented) { /* not used */
+    if (p->cache.segmented) { /* not used */
       fovea_problem plain;
       fovea_problem_init(&plain, p->batch, heads, 1, p->q_len, length, dim, out);
       fovea_resolve_problem(&plain);
@@ -208,7 +209,7 @@ static void make_inner(fovea_nn_latent_call *call) {
       inner->v_strides = plain.v_strides;
     }
   } else {
-    inner->segmented = 0;
+    inner->cache.segmented = 0;
     inner->k_strides = fovea_strides_rows_before_heads(length, heads, dim);
     inner->v_strides = fovea_strides_rows_before_heads(length, heads, out);
   }

@@ -108,7 +108,7 @@ static void make_inner(fovea_nn_linformer_call *call) {
   call->projected = whole_vectors(k);
   inner->kv_len = k;
   inner->kv_lens = NULL;
-  inner->keys_end = FOVEA_UNLIMITED;
+  inner->keys.end = FOVEA_UNLIMITED;
   inner->k_type = inner->v_type = FOVEA_F32;
   inner->k_strides = (fovea_strides){p->kv_heads * k * call->dims[0], k * call->dims[0], call->dims[0]};
   inner->v_strides = (fovea_strides){p->kv_heads * k * call->dims[1], k * call->dims[1], call->dims[1]};

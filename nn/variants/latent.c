@@ -38,7 +38,7 @@ static layout lay_out(const fovea_nn_latent_call *call, const fovea_plan *plan, 
   l.inner_q = fovea_nn_reserve(all, fovea_nn_bytes(absorbed, heads, call->width));
   l.inner_o = fovea_nn_reserve(all, fovea_nn_bytes(absorbed, heads, n->kv_lora_rank));
   l.o = fovea_nn_reserve(all, fovea_nn_bytes(rows, heads, p->v_dim));
-  l.all_rows = fovea_nn_reserve(all, fovea_nn_bytes(p->segmented ? expanded : 0, call->width, 1));
+  l.all_rows = fovea_nn_reserve(all, fovea_nn_bytes(p->cache.segmented ? expanded : 0, call->width, 1));
   l.keys = fovea_nn_reserve(all, fovea_nn_bytes(expanded, heads, p->qk_dim));
   l.values = fovea_nn_reserve(all, fovea_nn_bytes(expanded, heads, p->v_dim));
   l.lengths = fovea_nn_reserve(all, fovea_nn_product((uint64_t)p->batch, sizeof(int64_t)));
@@ -134,7 +134,7 @@ static fovea_status append(const latent_run *r, fovea_error *error) {
   rows.first_positions = call->tensors.first_positions;
   rows.cu_seqlens = p->cu_seqlens_q;
   if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
-  rows.layer = call->tensors.layer;
+  rows.layer = call->tensors.cache.layer;
   return fovea_append(&rows, NULL, &r->rows, error);
 }
 
@@ -145,7 +145,7 @@ static int64_t length_of(const fovea_nn_latent_call *call, int64_t entry) {
 /* The first layer of segments, counted from the layer that is read. */
 static void step_to_layer(const latent_run *r, const fovea_sequence *sequence, fovea_segment *first) {
   for (int64_t i = 0; i < sequence->count; i++) {
-    const int64_t step = first[i].layers > 1 ? r->call->tensors.layer * first[i].k_layer : 0;
+    const int64_t step = first[i].layers > 1 ? r->call->tensors.cache.layer * first[i].k_layer : 0;
     if (step == 0) continue;
     first[i].k = fovea_output_element(first[i].k, first[i].k_type, step);
     first[i].v = fovea_output_element(first[i].v, first[i].v_type, step);
@@ -283,19 +283,19 @@ static fovea_nn_linear_rows output_rows(const latent_run *r) {
 static fovea_status bind_attention(latent_run *r, fovea_error *error) {
   const fovea_nn_latent_call *call = r->call;
   const layout *l = r->layout;
-  const int segmented = call->problem.segmented, workers = fovea_nn_workers(&call->execution);
+  const int segmented = call->problem.cache.segmented, workers = fovea_nn_workers(&call->execution);
   fovea_run *bound;
   if (call->absorbed) {
     const float *rows = segmented ? NULL : floats(r, l->latent);
     fovea_tensors_init(&r->tensors, floats(r, l->inner_q), rows, rows, floats(r, l->inner_o), NULL);
-    if (segmented) r->tensors.sequences = r->segments.read_sequences;
-    r->tensors.layer = call->tensors.layer;
+    if (segmented) r->tensors.cache.sequences = r->segments.read_sequences;
+    r->tensors.cache.layer = call->tensors.cache.layer;
   } else {
     fovea_tensors_init(&r->tensors, floats(r, l->q), floats(r, l->keys), floats(r, l->values), floats(r, l->o),
                        NULL);
   }
   r->tensors.mask = call->tensors.mask;
-  r->tensors.sinks = call->tensors.sinks;
+  r->tensors.sink = call->tensors.sink;
   return fovea_run_bind(r->plan, &r->tensors, workers, r->memory + l->run, l->run_size, r->memory + l->bound,
                         l->run - l->bound, &bound, error);
 }
@@ -307,8 +307,9 @@ static fovea_status attend(const latent_run *r, fovea_error *error) {
   const fovea_problem *p = &call->problem;
   fovea_execution execution = call->execution;
   fovea_status status = call->absorbed ? absorb_queries(r, error) : FOVEA_OK;
-  if (!status && !call->absorbed && p->segmented) status = gather(r, error);
-  if (!status && !call->absorbed) status = expand(r, floats(r, p->segmented ? l->all_rows : l->latent), error);
+  if (!status && !call->absorbed && p->cache.segmented) status = gather(r, error);
+  if (!status && !call->absorbed)
+    status = expand(r, floats(r, p->cache.segmented ? l->all_rows : l->latent), error);
   if (status) return status;
   execution.scratch = r->memory + l->run;
   execution.scratch_size = l->run_size;
@@ -334,10 +335,10 @@ static fovea_status run(const fovea_nn_latent_call *call, const layout *l, const
   r.segments = (fovea_nn_latent_segments){segments, segments + call->segments, sequences, sequences + batch};
   const fovea_nn_linear_rows output = output_rows(&r);
   fovea_status status = fovea_nn_check_output(call->latent.o_proj, &output, error); /* before caches change */
-  if (!status && call->problem.segmented) status = fovea_nn_latent_segments_of(call, &r.segments, error);
+  if (!status && call->problem.cache.segmented) status = fovea_nn_latent_segments_of(call, &r.segments, error);
   if (!status) status = bind_attention(&r, error);
   if (!status) status = make_rows(&r, error);
-  if (!status && call->problem.segmented) status = append(&r, error);
+  if (!status && call->problem.cache.segmented) status = append(&r, error);
   if (!status) status = attend(&r, error);
   return status ? status : fovea_nn_linear_run(call->latent.o_proj, &output, &r.rows, error);
 }

@@ -161,7 +161,7 @@ fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea
                                          fovea_error *error) {
   int64_t at = 0;
   for (int64_t b = 0; b < call->problem.batch; b++) {
-    const fovea_sequence *sequence = &call->tensors.sequences[b];
+    const fovea_sequence *sequence = &call->tensors.cache.sequences[b];
     segments->written_sequences[b] = fovea_sequence_of(segments->written + at, sequence->count);
     segments->read_sequences[b] = fovea_sequence_of(segments->read + at, sequence->count);
     for (int64_t i = 0; i < sequence->count; i++, at++) {

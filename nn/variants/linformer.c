@@ -10,6 +10,8 @@
 #include "../call_plan.h"
 #include "../tasks.h"
 
+#include <fovea/state.h>
+
 /* Heads that take a block of E while it is in the second-level cache. */
 enum { GROUP_HEADS = 4 };
 

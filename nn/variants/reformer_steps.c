@@ -6,6 +6,7 @@
 #include "../linear.h"
 #include "../row_job.h"
 
+#include <fovea/state.h>
 #include <string.h>
 
 int64_t fovea_nn_lsh_row_blocks(const fovea_nn_lsh_call *call) {
@@ -148,9 +149,9 @@ fovea_problem fovea_nn_lsh_problem(const fovea_nn_lsh_call *call) {
   p.q_type = t->x_type;
   p.v_type = t->v_type;
   p.scale = call->scale;
-  p.mask_type = FOVEA_MASK_BOOL;
-  p.mask_strides = (fovea_mask_strides){2 * m * m, 0, 2 * m, 1};
-  p.to_state = 1;
+  p.mask.type = FOVEA_MASK_BOOL;
+  p.mask.strides = (fovea_mask_strides){2 * m * m, 0, 2 * m, 1};
+  p.state = 1;
   return p;
 }
 

@@ -13,8 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-#define FIRST_EXPLANATION sizeof(fovea_explanation)
-
 void fovea_explanation_init_sized(fovea_explanation *explanation, size_t struct_size) {
   const fovea_explanation defaults = {.struct_size = struct_size};
   memcpy(explanation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
@@ -28,11 +26,10 @@ static fovea_status check_rate(const char *name, double rate, fovea_error *error
 }
 
 static fovea_status check(const fovea_explanation *given, fovea_error *error) {
-  if (given->struct_size < FIRST_EXPLANATION || given->struct_size > sizeof *given)
-    return fovea_fail(
-        error, FOVEA_ERROR_ARGUMENT,
-        "explanation.struct_size is %ju; this library knows %ju to %ju; call fovea_explanation_init()",
-        (uint64_t)given->struct_size, (uint64_t)FIRST_EXPLANATION, (uint64_t)sizeof *given);
+  if (given->struct_size != sizeof *given)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "explanation.struct_size is %ju; this library's is %ju; call fovea_explanation_init()",
+                      (uint64_t)given->struct_size, (uint64_t)sizeof *given);
   if (given->threads < 0)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "threads is %jd; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
@@ -84,7 +81,7 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
   if (!explanation) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "explanation is NULL");
   const fovea_status status = check(explanation, error);
   if (status) return status;
-  const int in_bf16 = plan->problem.scores == FOVEA_MODE_BF16 || plan->problem.values == FOVEA_MODE_BF16;
+  const int in_bf16 = plan->problem.modes.score == FOVEA_MODE_BF16 || plan->problem.modes.value == FOVEA_MODE_BF16;
   fovea_explanation all = {
       .struct_size = explanation->struct_size,
       .threads = explanation->threads,

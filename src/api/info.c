@@ -14,10 +14,9 @@ const char *fovea_version(void) {
 
 fovea_status fovea_info(fovea_library_info *info) {
   if (!info) return FOVEA_ERROR_ARGUMENT;
-  const size_t size = info->struct_size, first_version = sizeof *info;
-  if (size < first_version || size > sizeof *info) return FOVEA_ERROR_ARGUMENT;
+  if (info->struct_size != sizeof *info) return FOVEA_ERROR_ARGUMENT;
   fovea_library_info all = {
-      .struct_size = size,
+      .struct_size = sizeof all,
       .version = fovea_version(),
       .cpu = fovea_process_record()->cpu_name,
       .threading = fovea_schedule_threading(),
@@ -25,6 +24,6 @@ fovea_status fovea_info(fovea_library_info *info) {
   };
   fovea_dispatch_report(&all);
   fovea_report_groups(&all);
-  memcpy(info, &all, size); /* as many fields as the caller knows */
+  *info = all;
   return FOVEA_OK;
 }

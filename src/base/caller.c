@@ -10,13 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The sizes of the structs in the first version: a caller's struct is at least as large. */
-#define FIRST_PROBLEM   offsetof(fovea_problem, q_type)
-#define FIRST_TENSORS   offsetof(fovea_tensors, mask)
-#define FIRST_EXECUTION sizeof(fovea_execution)
-#define FIRST_PAGES     offsetof(fovea_pages, k_format)
-#define FIRST_SEGMENT   offsetof(fovea_segment, layers)
-
 /* Writes as many bytes of the defaults as the caller's struct has. */
 static void write_defaults(void *to, size_t struct_size, const void *defaults, size_t size) {
   memcpy(to, defaults, struct_size < size ? struct_size : size);
@@ -49,14 +42,7 @@ double fovea_default_scale(int64_t qk_dim) {
 
 void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                               int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
-  if (struct_size < sizeof *problem) { /* of an earlier version: the first of the fields */
-    fovea_problem defaults;
-    fovea_problem_init_sized(&defaults, sizeof defaults, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
-    defaults.struct_size = struct_size;
-    memcpy(problem, &defaults, struct_size);
-    return;
-  }
-  *problem = (fovea_problem){
+  const fovea_problem defaults = {
 #define FIELD(NAME, field, kind, unset) DEFAULT_##kind(field, unset)
 #include "../feature/list.inc"
       .struct_size = struct_size,
@@ -68,6 +54,7 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .qk_dim = qk_dim,
       .v_dim = v_dim,
   };
+  write_defaults(problem, struct_size, &defaults, sizeof defaults);
 }
 
 /* What stands for a default that follows from sizes. */
@@ -237,52 +224,38 @@ void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batc
       .heads = heads,
       .rows = rows,
       .dim = dim,
-      .keys_begin = keys_begin,
-      .keys_end = keys_end,
+      .keys.begin = keys_begin,
+      .keys.end = keys_end,
       .numbers = numbers,
       .strides = FOVEA_UNSET_STRIDES,
   };
   write_defaults(state, struct_size, &defaults, sizeof defaults);
 }
 
-static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
-  if (size > now) {
-    return fovea_fail(
-        error, FOVEA_ERROR_ARGUMENT,
-        "%s.struct_size is %ju, more than this library's %ju: the program was compiled for a newer one, or "
-        "the struct was not initialised: call fovea_%s_init()",
-        name, (uint64_t)size, (uint64_t)now, name);
-  }
-  if (size < first) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.struct_size is %ju, less than %ju; call fovea_%s_init()",
-                      name, (uint64_t)size, (uint64_t)first, name);
-  }
-  return FOVEA_OK;
+/* A struct has had one size so far. A later version that has more fields at the end takes this size, too, and uses
+ * the defaults for fields that the caller's struct does not have. */
+static fovea_status check_size(const char *name, size_t size, size_t now, fovea_error *error) {
+  if (size == now) return FOVEA_OK;
+  return fovea_fail(
+      error, FOVEA_ERROR_ARGUMENT,
+      "%s.struct_size is %ju, and this library's is %ju: the program was compiled for another version, "
+      "or the struct was not initialised: call fovea_%s_init()",
+      name, (uint64_t)size, (uint64_t)now, name);
 }
 
-/* Copies a struct that has had one size so far. `name` is the caller's name of it, `type` that of its initialiser.
- */
+/* Copies a struct. `name` is the caller's name of it, `type` that of its initialiser. */
 static fovea_status read_struct(const char *name, const char *type, const void *given, void *copy, size_t size,
                                 fovea_error *error) {
   size_t struct_size;
   if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
   memcpy(&struct_size, given, sizeof struct_size);
-  const fovea_status status = check_size(type, struct_size, size, size, error);
+  const fovea_status status = check_size(type, struct_size, size, error);
   if (!status) memcpy(copy, given, size);
   return status;
 }
 
 fovea_status fovea_copy_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "problem is NULL");
-  fovea_status status = check_size("problem", given->struct_size, FIRST_PROBLEM, sizeof *problem, error);
-  if (status) return status;
-  if (given->struct_size < sizeof *problem) {
-    fovea_problem_init_sized(problem, sizeof *problem, given->batch, given->heads, given->kv_heads, given->q_len,
-                             given->kv_len, given->qk_dim, given->v_dim);
-  }
-  memcpy(problem, given, given->struct_size);
-  problem->struct_size = sizeof *problem;
-  return FOVEA_OK;
+  return read_struct("problem", "problem", given, problem, sizeof *problem, error);
 }
 
 fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
@@ -294,20 +267,12 @@ fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *probl
 fovea_status fovea_problem_resolve(fovea_problem *problem, fovea_error *error) {
   fovea_problem resolved;
   const fovea_status status = fovea_read_problem(problem, &resolved, error);
-  if (status) return status;
-  resolved.struct_size = problem->struct_size;
-  memcpy(problem, &resolved, problem->struct_size);
-  return FOVEA_OK;
+  if (!status) *problem = resolved;
+  return status;
 }
 
 fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "tensors is NULL");
-  fovea_status status = check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
-  if (status) return status;
-  fovea_tensors_init_sized(tensors, sizeof *tensors, NULL, NULL, NULL, NULL, NULL);
-  memcpy(tensors, given, given->struct_size);
-  tensors->struct_size = sizeof *tensors;
-  return FOVEA_OK;
+  return read_struct("tensors", "tensors", given, tensors, sizeof *tensors, error);
 }
 
 fovea_status fovea_check_allocator(const fovea_allocator *allocator, fovea_error *error) {
@@ -323,10 +288,8 @@ fovea_status fovea_check_allocator(const fovea_allocator *allocator, fovea_error
 fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error) {
   fovea_execution_init_sized(execution, sizeof *execution);
   if (!given) return FOVEA_OK;
-  fovea_status status = check_size("execution", given->struct_size, FIRST_EXECUTION, sizeof *execution, error);
+  fovea_status status = read_struct("execution", "execution", given, execution, sizeof *execution, error);
   if (status) return status;
-  memcpy(execution, given, given->struct_size);
-  execution->struct_size = sizeof *execution;
   if (given->threads < 0) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "threads is %jd; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
@@ -380,17 +343,16 @@ fovea_status fovea_read_move(const fovea_move *given, fovea_move *move, fovea_er
   return read_struct("move", "move", given, move, sizeof *move, error);
 }
 
+/* The smallest segments that are known: those without layers. */
+#define FIRST_SEGMENT offsetof(fovea_segment, layers)
+
 static int knows_segments(size_t size) {
   return size >= FIRST_SEGMENT && size <= sizeof(fovea_segment) && size % _Alignof(fovea_segment) == 0;
 }
 
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages is NULL");
-  fovea_status status = check_size("pages", given->struct_size, FIRST_PAGES, sizeof *pages, error);
-  if (status) return status;
-  fovea_pages_init_sized(pages, sizeof *pages, 0, 0, 0, 0, 0, 0, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
-  memcpy(pages, given, given->struct_size);
-  if (knows_segments(pages->segment_size)) return FOVEA_OK;
+  const fovea_status status = read_struct("pages", "pages", given, pages, sizeof *pages, error);
+  if (status || knows_segments(pages->segment_size)) return status;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "pages.segment_size is %ju; this library knows multiples of %ju from %ju to %ju; call "
                     "fovea_pages_init()",
@@ -411,7 +373,7 @@ fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t en
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {
   const fovea_status status = read_struct(name, "state", given, state, sizeof *state, error);
   if (status) return status;
-  const int64_t numbers = fovea_state_numbers(state->dim, state->keys_begin, state->keys_end);
+  const int64_t numbers = fovea_state_numbers(state->dim, state->keys.begin, state->keys.end);
   fovea_resolve_strides(&state->strides, fovea_contiguous_strides(state->heads, state->rows, numbers));
   return FOVEA_OK;
 }

@@ -4,7 +4,10 @@
 #define FOVEA_SRC_BASE_CALLER_H
 
 #include "../../arch/strict_math.h"
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
+#include <fovea/rotary.h>
+#include <fovea/state.h>
 
 /* Copies a problem, and keeps its defaults as they are. */
 fovea_status fovea_copy_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error);

@@ -4,13 +4,14 @@
 #define FOVEA_SRC_BASE_NODES_H
 
 #include <fovea/fovea.h>
+#include <fovea/state.h>
 
 /* Spans first to end - 1. A node has 2^k spans, and `first` is a multiple of 2^k. */
 typedef struct fovea_spans {
   int64_t first, end;
 } fovea_spans;
 
-/* The spans that hold positions keys_begin to keys_end - 1. */
+/* The spans that hold positions keys.begin to keys.end - 1. */
 static inline fovea_spans fovea_spans_of(int64_t keys_begin, int64_t keys_end) {
   int64_t first = keys_begin / FOVEA_SPAN_KEYS;
   return (fovea_spans){first, keys_end > keys_begin ? (keys_end - 1) / FOVEA_SPAN_KEYS + 1 : first};

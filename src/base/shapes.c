@@ -30,14 +30,14 @@ int64_t fovea_score_keys(const fovea_problem *p) {
 
 /* The mask has as many rows and keys for each entry as the longest entry needs. */
 static fovea_shape mask_shape(const fovea_problem *p) {
-  if (p->mask_type == FOVEA_MASK_NONE) return no_shape("mask");
+  if (p->mask.type == FOVEA_MASK_NONE) return no_shape("mask");
   int64_t rows = p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len;
   int64_t keys = fovea_score_keys(p);
-  if (p->mask_keys != FOVEA_UNLIMITED && p->mask_keys < keys) keys = p->mask_keys;
-  if (keys > 1 && p->mask_strides.key == 0) keys = 1;
-  fovea_strides strides = {p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row};
+  if (p->mask.keys != FOVEA_UNLIMITED && p->mask.keys < keys) keys = p->mask.keys;
+  if (keys > 1 && p->mask.strides.key == 0) keys = 1;
+  fovea_strides strides = {p->mask.strides.batch, p->mask.strides.head, p->mask.strides.row};
   fovea_shape shape =
-      fovea_make_shape("mask", p->batch, p->heads, rows, keys, strides, fovea_mask_type_bits(p->mask_type));
+      fovea_make_shape("mask", p->batch, p->heads, rows, keys, strides, fovea_mask_type_bits(p->mask.type));
   if (keys == 0) shape.extent[0] = 0;
   return shape;
 }
@@ -48,32 +48,32 @@ static fovea_range resolved(fovea_range range, int64_t all) {
 
 fovea_score_part fovea_score_part_of(const fovea_problem *p) {
   return (fovea_score_part){
-      .heads = resolved(p->score_heads, p->heads),
-      .rows = resolved(p->score_rows, p->q_len),
-      .keys = resolved(p->score_keys, fovea_score_keys(p)),
-      .by_entry = p->cu_seqlens_q && !fovea_is_all(p->score_rows),
+      .heads = resolved(p->scores.heads, p->heads),
+      .rows = resolved(p->scores.rows, p->q_len),
+      .keys = resolved(p->scores.keys, fovea_score_keys(p)),
+      .by_entry = p->cu_seqlens_q && !fovea_is_all(p->scores.rows),
   };
 }
 
 static fovea_shape top_shape(const char *name, const fovea_problem *p, int64_t batch) {
-  if (p->top_k == 0) return no_shape(name);
-  return fovea_make_shape(name, batch, p->heads, p->q_len, p->top_k, p->top_k_strides, 32);
+  if (p->top.k == 0) return no_shape(name);
+  return fovea_make_shape(name, batch, p->heads, p->q_len, p->top.k, p->top.strides, 32);
 }
 
 static fovea_shape column_shape(const fovea_problem *p) {
-  const int64_t keys = p->column_sums ? fovea_score_keys(p) : 0;
+  const int64_t keys = p->column_sums.wanted ? fovea_score_keys(p) : 0;
   const fovea_strides strides = {(int64_t)((uint64_t)p->heads * (uint64_t)keys), keys, keys};
   if (keys == 0) return no_shape("column_sums");
   return fovea_make_shape("column_sums", p->batch, p->heads, 1, keys, strides, 32);
 }
 
 static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
-  if (!p->score_output) return no_shape("scores");
+  if (!p->scores.kind) return no_shape("scores");
   const fovea_score_part part = fovea_score_part_of(p);
   const int64_t keys = part.keys.end - part.keys.begin;
   fovea_shape shape =
       fovea_make_shape("scores", part.by_entry ? p->batch : batch, part.heads.end - part.heads.begin,
-                       part.rows.end - part.rows.begin, keys, p->score_strides, 32);
+                       part.rows.end - part.rows.begin, keys, p->scores.strides, 32);
   if (keys == 0) shape.extent[0] = 0;
   return shape;
 }
@@ -84,15 +84,15 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   int v_bits = fovea_type_bits(p->v_type), o_bits = fovea_type_bits(p->o_type);
   shapes[FOVEA_SHAPE_Q] = fovea_make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
   shapes[FOVEA_SHAPE_K] =
-      p->segmented ? no_shape("k")
-                   : fovea_make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
+      p->cache.segmented ? no_shape("k")
+                         : fovea_make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
   shapes[FOVEA_SHAPE_V] =
-      p->segmented ? no_shape("v")
-                   : fovea_make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
+      p->cache.segmented ? no_shape("v")
+                         : fovea_make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
   shapes[FOVEA_SHAPE_MASK] = mask_shape(p);
   shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
-                                  ? fovea_make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
-                                  : no_shape("sinks");
+                                  ? fovea_make_shape("sink", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
+                                  : no_shape("sink");
   shapes[FOVEA_SHAPE_SCORES] = score_shape(p, q_batch);
   shapes[FOVEA_SHAPE_MAX_LOGITS] =
       p->max_logits ? fovea_make_shape("max_logits", p->batch, p->heads, 1, 1, fovea_max_logit_strides(p), 32)
@@ -101,9 +101,9 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
       p->entropy ? fovea_make_shape("entropy", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32)
                  : no_shape("entropy");
   shapes[FOVEA_SHAPE_COLUMN_SUMS] = column_shape(p);
-  shapes[FOVEA_SHAPE_TOP_KEYS] = top_shape("top_keys", p, q_batch);
-  shapes[FOVEA_SHAPE_TOP_SCORES] = top_shape("top_scores", p, q_batch);
-  if (p->to_state) {
+  shapes[FOVEA_SHAPE_TOP_KEYS] = top_shape("top.keys", p, q_batch);
+  shapes[FOVEA_SHAPE_TOP_SCORES] = top_shape("top.scores", p, q_batch);
+  if (p->state) {
     shapes[FOVEA_SHAPE_O] = no_shape("o");
     shapes[FOVEA_SHAPE_LSE] = no_shape("lse");
     return;

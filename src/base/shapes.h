@@ -49,9 +49,9 @@ static inline const void *fovea_output_of(const fovea_tensors *tensors, int shap
   case FOVEA_SHAPE_COLUMN_SUMS:
     return tensors->column_sums;
   case FOVEA_SHAPE_TOP_KEYS:
-    return tensors->top_keys;
+    return tensors->top.keys;
   case FOVEA_SHAPE_TOP_SCORES:
-    return tensors->top_scores;
+    return tensors->top.scores;
   default:
     return tensors->max_logits;
   }
@@ -64,7 +64,7 @@ static inline int fovea_is_optional(int shape) {
 
 /* Behind the last wanted key. */
 static inline int64_t fovea_keys_end(const fovea_problem *problem) {
-  return problem->keys_end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys_end;
+  return problem->keys.end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys.end;
 }
 
 /* The keys of a row of scores of all keys: as many as the longest entry may have. */

@@ -3,6 +3,8 @@
 #include "nodes.h"
 #include "validate.h"
 
+#include <fovea/cache.h>
+
 int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
   /* Unsigned: sizes that make no sense must not be undefined behaviour. They are checked later. */
   uint64_t together = (uint64_t)fovea_dims_together(type);

@@ -4,7 +4,9 @@
 #ifndef FOVEA_SRC_BASE_UNUSED_H
 #define FOVEA_SRC_BASE_UNUSED_H
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
+#include <fovea/rotary.h>
 
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error);
 fovea_status fovea_refuse_unused_scratch(const fovea_execution *execution, fovea_error *error);

@@ -32,28 +32,33 @@ fovea_status fovea_validate_cumulative(const char *name, const int32_t *list, in
   return FOVEA_OK;
 }
 
-/* By which name the caller knows the strides of a tensor, which is followed by "_strides". */
+/* Before "strides": the group of a tensor whose strides are a field of it, else NULL. */
 static const char *strides_of(const char *name) {
-  if (strcmp(name, "scores") == 0) return "score";
-  return strcmp(name, "top_keys") == 0 || strcmp(name, "top_scores") == 0 ? "top_k" : name;
+  static const char *const groups[][2] = {
+      {"mask", "mask."}, {"scores", "scores."}, {"state", "state."}, {"top.keys", "top."}, {"top.scores", "top."}};
+  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+    if (strcmp(groups[i][0], name) == 0) return groups[i][1];
+  return NULL;
 }
 
 fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,
                                     fovea_error *error) {
   static const char *const axes[] = {"batch", "head", "row"};
+  const char *const group = strides_of(shape->name);
   int64_t low, high, least;
   int axis;
   *reach = (fovea_reach){shape->name, 0, 0, shape->bits < 8 ? 1 : shape->bits / 8};
   if (fovea_shape_is_empty(shape)) return FOVEA_OK;
   if (!fovea_shape_range(shape, &low, &high)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "%s_strides %jd, %jd, %jd: the elements reach further than 2^57 from the first",
-                      strides_of(shape->name), shape->stride[0], shape->stride[1], shape->stride[2]);
+                      "%s%sstrides %jd, %jd, %jd: the elements reach further than 2^57 from the first",
+                      group ? group : shape->name, group ? "" : "_", shape->stride[0], shape->stride[1],
+                      shape->stride[2]);
   }
   if (is_output && !fovea_shape_is_apart(shape, &axis, &least)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "%s_strides.%s is %jd; elements share memory unless its size is at least %jd",
-                      strides_of(shape->name), axes[axis], shape->stride[axis], least);
+                      "%s%sstrides.%s is %jd; elements share memory unless its size is at least %jd",
+                      group ? group : shape->name, group ? "" : "_", axes[axis], shape->stride[axis], least);
   }
   reach->begin = low * shape->bits / 8; /* rows of bits begin at whole bytes */
   reach->end = high * shape->bits / 8 + reach->alignment;

@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_CACHE_NEW_ROWS_H
 #define FOVEA_SRC_CACHE_NEW_ROWS_H
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 /* The position of an entry's first row; then the number of its rows, which have the positions that follow. */

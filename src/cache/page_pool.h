@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_CACHE_PAGE_POOL_H
 #define FOVEA_SRC_CACHE_PAGE_POOL_H
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 /* Checks that pages of the array can be copied, so that nothing fails half-way: page 0 stands for all. With a pool:

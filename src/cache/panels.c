@@ -2,6 +2,8 @@
 
 #include "../../arch/formats.h"
 
+#include <fovea/cache.h>
+
 /* The place of a dim of a key in a panel, in elements. */
 static inline int64_t place_of(const int together, int64_t key, int64_t dim) {
   return (dim / together * FOVEA_PANEL_ROWS + key) * together + dim % together;

@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_CACHE_SEGMENTS_H
 #define FOVEA_SRC_CACHE_SEGMENTS_H
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 #include <stddef.h>

@@ -55,15 +55,15 @@ static const struct way {
   unsigned way;
   const char *scores, *values; /* values: if only they are in the mode */
 } ways[] = {
-    {FOVEA_HAS(BF16), FOVEA_WAY_BF16, "scores is FOVEA_MODE_BF16", "values is FOVEA_MODE_BF16"},
-    {FOVEA_HAS(INT8), FOVEA_WAY_INT8, "scores is FOVEA_MODE_INT8", "values is FOVEA_MODE_INT8"},
-    {FOVEA_HAS(STATE), FOVEA_WAY_STATE, "to_state is 1, and a state has no room for it", NULL},
-    {FOVEA_HAS(NORMALISER), FOVEA_WAY_WEIGHTED, "normaliser is not FOVEA_NORMALISER_SOFTMAX", NULL},
+    {FOVEA_HAS(BF16), FOVEA_WAY_BF16, "modes.score is FOVEA_MODE_BF16", "modes.value is FOVEA_MODE_BF16"},
+    {FOVEA_HAS(INT8), FOVEA_WAY_INT8, "modes.score is FOVEA_MODE_INT8", "modes.value is FOVEA_MODE_INT8"},
+    {FOVEA_HAS(STATE), FOVEA_WAY_STATE, "state is 1, and a state has no room for it", NULL},
+    {FOVEA_HAS(NORMALISER), FOVEA_WAY_WEIGHTED, "normaliser.kind is not FOVEA_NORMALISER_SOFTMAX", NULL},
 };
 
 static const char *reason_of(const fovea_problem *p, const struct way *way) {
   const fovea_mode mode = way->way == FOVEA_WAY_BF16 ? FOVEA_MODE_BF16 : FOVEA_MODE_INT8;
-  return way->values && p->scores != mode ? way->values : way->scores;
+  return way->values && p->modes.score != mode ? way->values : way->scores;
 }
 
 /* Refuses features that the way of computing does not know. */

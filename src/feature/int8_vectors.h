@@ -5,12 +5,12 @@
 #include <fovea/fovea.h>
 
 static inline int fovea_has_vectors(const fovea_problem *problem) {
-  return problem->key_centre || problem->key_scale || problem->value_scale;
+  return problem->channels.key_centre || problem->channels.key_scale || problem->channels.value_scale;
 }
 
 /* Numbers of the vectors of all kv heads, of `dim` dims each. */
-static inline int64_t fovea_vector_numbers(const fovea_problem *problem, fovea_vectors vectors, int64_t dim) {
-  return (vectors == FOVEA_VECTORS_PER_HEAD ? problem->kv_heads : 1) * dim;
+static inline int64_t fovea_vector_numbers(const fovea_problem *problem, fovea_channels vectors, int64_t dim) {
+  return (vectors == FOVEA_CHANNELS_PER_HEAD ? problem->kv_heads : 1) * dim;
 }
 
 #endif

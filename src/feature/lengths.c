@@ -69,14 +69,14 @@ fovea_status fovea_check_kv_begins(const fovea_problem *p, fovea_error *error) {
 }
 
 fovea_status fovea_check_key_range(const fovea_problem *p, fovea_error *error) {
-  if (p->keys_begin < 0 || p->keys_begin > p->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "keys_begin is %jd; it must be from 0 to kv_len, which is %jd",
-                      p->keys_begin, p->kv_len);
+  if (p->keys.begin < 0 || p->keys.begin > p->kv_len) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "keys.begin is %jd; it must be from 0 to kv_len, which is %jd",
+                      p->keys.begin, p->kv_len);
   }
-  if (p->keys_end != FOVEA_UNLIMITED && (p->keys_end < p->keys_begin || p->keys_end > p->kv_len)) {
+  if (p->keys.end != FOVEA_UNLIMITED && (p->keys.end < p->keys.begin || p->keys.end > p->kv_len)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "keys_end is %jd; it must be from keys_begin to kv_len, %jd to %jd, or -1 for kv_len",
-                      p->keys_end, p->keys_begin, p->kv_len);
+                      "keys.end is %jd; it must be from keys.begin to kv_len, %jd to %jd, or -1 for kv_len",
+                      p->keys.end, p->keys.begin, p->kv_len);
   }
   return FOVEA_OK;
 }

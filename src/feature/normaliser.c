@@ -8,34 +8,41 @@
 static const double least = 0x1p-126, most = 0x1p+127, largest = 0x1.fffffep+127;
 
 static fovea_status check_numbers(const fovea_problem *problem, fovea_error *error) {
-  const double value = problem->divisor_value, bias = problem->sigmoid_bias;
-  if (problem->divisor == FOVEA_DIVISOR_CONSTANT && !(value >= least && value <= most)) {
+  const double value = problem->normaliser.divisor_value, bias = problem->normaliser.sigmoid_bias;
+  if (problem->normaliser.divisor == FOVEA_DIVISOR_CONSTANT && !(value >= least && value <= most)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "divisor_value is %g; with FOVEA_DIVISOR_CONSTANT it must be from 2^-126 to 2^127", value);
+                      "normaliser.divisor_value is %g; with FOVEA_DIVISOR_CONSTANT it must be from 2^-126 to 2^127",
+                      value);
   }
-  if (problem->divisor != FOVEA_DIVISOR_CONSTANT && value != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "divisor_value is %g and would not be used: divisor is not FOVEA_DIVISOR_CONSTANT", value);
+  if (problem->normaliser.divisor != FOVEA_DIVISOR_CONSTANT && value != 0) {
+    return fovea_fail(
+        error, FOVEA_ERROR_UNUSED,
+        "normaliser.divisor_value is %g and would not be used: normaliser.divisor is not FOVEA_DIVISOR_CONSTANT",
+        value);
   }
-  if (problem->normaliser != FOVEA_NORMALISER_SIGMOID && bias != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "sigmoid_bias is %g and would not be used: normaliser is not FOVEA_NORMALISER_SIGMOID", bias);
+  if (problem->normaliser.kind != FOVEA_NORMALISER_SIGMOID && bias != 0) {
+    return fovea_fail(
+        error, FOVEA_ERROR_UNUSED,
+        "normaliser.sigmoid_bias is %g and would not be used: normaliser.kind is not FOVEA_NORMALISER_SIGMOID",
+        bias);
   }
   if (bias >= -largest && bias <= largest) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sigmoid_bias is %g; it must be finite, up to 3.4e38", bias);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "normaliser.sigmoid_bias is %g; it must be finite, up to 3.4e38",
+                    bias);
 }
 
 fovea_status fovea_check_normaliser(const fovea_problem *problem, fovea_error *error) {
   const fovea_status status = check_numbers(problem, error);
-  if (status || problem->divisor != FOVEA_DIVISOR_KEYS) return status;
-  if (problem->term_count > 0) { /* their -Inf hides keys, uncounted */
+  if (status || problem->normaliser.divisor != FOVEA_DIVISOR_KEYS) return status;
+  if (problem->terms.count > 0) { /* their -Inf hides keys, uncounted */
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "divisor is FOVEA_DIVISOR_KEYS, and the problem has %jd position terms", problem->term_count);
+                      "normaliser.divisor is FOVEA_DIVISOR_KEYS, and the problem has %jd position terms",
+                      problem->terms.count);
   }
-  if (!problem->to_state) return FOVEA_OK;
+  if (!problem->state) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "divisor is %jd and would not be used: to_state is 1, and a state does not count keys",
-                    (int64_t)problem->divisor);
+                    "normaliser.divisor is %jd and would not be used: state is 1, and a state does not count keys",
+                    (int64_t)problem->normaliser.divisor);
 }
 
 /* The keys that each row has seen, in 64 bits. */
@@ -46,13 +53,14 @@ fovea_scratch_floats fovea_normaliser_scratch(const fovea_plan *plan) {
 
 void fovea_find_divisors(const fovea_problem *problem, const float *sums, const int64_t *seen, int count,
                          float divisors[FOVEA_ROW_TILE_LIMIT]) {
-  const float all = problem->divisor == FOVEA_DIVISOR_CONSTANT ? (float)problem->divisor_value : 1.0f;
+  const float all =
+      problem->normaliser.divisor == FOVEA_DIVISOR_CONSTANT ? (float)problem->normaliser.divisor_value : 1.0f;
   for (int i = 0; i < FOVEA_ROW_TILE_LIMIT; i++) divisors[i] = i < count ? all : 1.0f;
-  for (int i = 0; i < count && problem->divisor == FOVEA_DIVISOR_SUM; i++) divisors[i] = sums[i];
+  for (int i = 0; i < count && problem->normaliser.divisor == FOVEA_DIVISOR_SUM; i++) divisors[i] = sums[i];
   for (int i = 0; i < count && fovea_counts_keys(problem); i++) divisors[i] = (float)seen[i];
 }
 #endif
 
 fovea_weighting fovea_make_weighting(const fovea_problem *problem) {
-  return (fovea_weighting){problem->normaliser, (float)problem->sigmoid_bias};
+  return (fovea_weighting){problem->normaliser.kind, (float)problem->normaliser.sigmoid_bias};
 }

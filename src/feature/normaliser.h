@@ -9,7 +9,7 @@ fovea_weighting fovea_make_weighting(const fovea_problem *problem);
 
 /* Whether the keys that each row sees are counted. */
 static inline int fovea_counts_keys(const fovea_problem *problem) {
-  return problem->divisor == FOVEA_DIVISOR_KEYS;
+  return problem->normaliser.divisor == FOVEA_DIVISOR_KEYS;
 }
 
 /* Sets what each of `count` rows is divided by. `sums` are those of their states; `seen` counts the keys that they

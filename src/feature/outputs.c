@@ -14,20 +14,20 @@ static fovea_status check_range(const char *name, fovea_range range, const char 
 }
 
 fovea_status fovea_check_score_output(const fovea_problem *p, fovea_error *error) {
-  fovea_status status = check_range("score_heads", p->score_heads, "heads", p->heads, error);
-  if (!status) status = check_range("score_rows", p->score_rows, "q_len", p->q_len, error);
-  if (status || fovea_is_all(p->score_keys)) return status;
-  return check_range("score_keys", p->score_keys, p->cu_seqlens_kv ? "the longest entry" : "kv_len",
+  fovea_status status = check_range("scores.heads", p->scores.heads, "heads", p->heads, error);
+  if (!status) status = check_range("scores.rows", p->scores.rows, "q_len", p->q_len, error);
+  if (status || fovea_is_all(p->scores.keys)) return status;
+  return check_range("scores.keys", p->scores.keys, p->cu_seqlens_kv ? "the longest entry" : "kv_len",
                      fovea_score_keys(p), error);
 }
 
 fovea_status fovea_check_column_sums(const fovea_problem *p, fovea_error *error) {
-  return check_range("column_rows", p->column_rows, "q_len", p->q_len, error);
+  return check_range("column_sums.rows", p->column_sums.rows, "q_len", p->q_len, error);
 }
 
 fovea_status fovea_check_top_k(const fovea_problem *p, fovea_error *error) {
-  if (p->top_k < 0 || p->top_k > FOVEA_TOP_K_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "top_k is %jd; it must be from 0 to %jd", p->top_k,
+  if (p->top.k < 0 || p->top.k > FOVEA_TOP_K_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "top.k is %jd; it must be from 0 to %jd", p->top.k,
                       (int64_t)FOVEA_TOP_K_LIMIT);
   }
   if (p->kv_len <= INT32_MAX) return FOVEA_OK;
@@ -38,7 +38,7 @@ fovea_status fovea_check_top_k(const fovea_problem *p, fovea_error *error) {
 /* Candidates of each row of a tile, and numbers to sort. */
 fovea_scratch_floats fovea_top_k_scratch(const fovea_plan *plan) {
   const uint64_t rows = (uint64_t)plan->kernels->row_tile;
-  const int64_t k = plan->problem.top_k;
+  const int64_t k = plan->problem.top.k;
   return (fovea_scratch_floats){.block = 2 * (uint64_t)FOVEA_TOP_SORTED(k),
                                 .tile = fovea_top_rows_floats(plan->kernels) + rows * fovea_top_list_floats(k)};
 }

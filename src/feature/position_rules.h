@@ -3,6 +3,7 @@
 #define FOVEA_SRC_FEATURE_POSITION_RULES_H
 
 #include <fovea/fovea.h>
+#include <fovea/terms.h>
 
 /* The most borders of buckets that a plan has room for. */
 enum { FOVEA_BORDERS_LIMIT = 128 };

@@ -11,7 +11,6 @@
 #include <string.h>
 
 /* The size of a term in the first version. */
-#define FIRST_TERM sizeof(fovea_position_term)
 
 static const char *const names[FOVEA_POSITION_TERMS_LIMIT] = {"terms[0]", "terms[1]", "terms[2]", "terms[3]"};
 
@@ -22,7 +21,7 @@ static int64_t relative_places(const fovea_position_term *term) {
 
 fovea_position_term fovea_position_term_at(const fovea_problem *problem, int64_t index) {
   fovea_position_term term = {.batch = 0};
-  memcpy(&term, (const char *)problem->terms + (size_t)index * problem->term_size, problem->term_size);
+  memcpy(&term, (const char *)problem->terms.list + (size_t)index * problem->terms.size, problem->terms.size);
   if (term.kind == FOVEA_POSITION_RELATIVE) fovea_resolve_stride(&term.head, relative_places(&term));
   return term;
 }
@@ -135,18 +134,18 @@ static fovea_status check_term(const fovea_problem *p, int64_t index, int64_t *b
 }
 
 fovea_status fovea_check_position_terms(const fovea_problem *p, fovea_error *error) {
-  const fovea_bounded count = {"term_count", p->term_count, 0, FOVEA_POSITION_TERMS_LIMIT};
+  const fovea_bounded count = {"terms.count", p->terms.count, 0, FOVEA_POSITION_TERMS_LIMIT};
   fovea_status status = fovea_validate_bounds(NULL, &count, 1, error);
   if (status) return status;
-  if (!p->terms)
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "terms is NULL, and term_count is %jd", p->term_count);
-  if (p->term_size < FIRST_TERM || p->term_size > sizeof(fovea_position_term)) {
+  if (!p->terms.list)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "terms is NULL, and terms.count is %jd", p->terms.count);
+  if (p->terms.size != sizeof(fovea_position_term)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "term_size is %ju; this library knows %ju to %ju; call fovea_problem_set_terms()",
-                      (uint64_t)p->term_size, (uint64_t)FIRST_TERM, (uint64_t)sizeof(fovea_position_term));
+                      "terms.size is %ju; this library's is %ju; call fovea_problem_set_terms()",
+                      (uint64_t)p->terms.size, (uint64_t)sizeof(fovea_position_term));
   }
   int64_t borders = 0;
-  for (int64_t i = 0; i < p->term_count && !status; i++) status = check_term(p, i, &borders, error);
+  for (int64_t i = 0; i < p->terms.count && !status; i++) status = check_term(p, i, &borders, error);
   return status;
 }
 
@@ -160,7 +159,7 @@ static void make_borders(const fovea_position_term *term, fovea_position_rule *r
 
 void fovea_make_positions(const fovea_problem *problem, fovea_positions *positions) {
   int border = 0;
-  positions->count = (int)problem->term_count;
+  positions->count = (int)problem->terms.count;
   for (int i = 0; i < positions->count; i++) {
     fovea_position_rule *rule = &positions->rules[i];
     rule->term = fovea_position_term_at(problem, i);
@@ -191,6 +190,6 @@ _Static_assert(1 + FOVEA_POSITION_TERMS_LIMIT <= (int)FOVEA_INPUTS_OF_FEATURE, "
 
 /* Numbers of each term, as much for what the terms hide, and a part of a table of a GRID. */
 fovea_scratch_floats fovea_position_terms_scratch(const fovea_plan *plan) {
-  const uint64_t arrays = (uint64_t)plan->problem.term_count + 1;
+  const uint64_t arrays = (uint64_t)plan->problem.terms.count + 1;
   return (fovea_scratch_floats){.block = arrays * fovea_term_floats(plan->kernels) + FOVEA_GRID_FLOATS};
 }

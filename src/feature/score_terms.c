@@ -55,11 +55,11 @@ fovea_status fovea_check_softcap(const fovea_problem *p, fovea_error *error) {
 fovea_status fovea_check_activation(const fovea_problem *p, fovea_error *error) {
   if (fovea_has_shaw_keys(p)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "score_activation is LEAKY_RELU, but shaw has keys; they have no activation");
+                      "activation.kind is LEAKY_RELU, but shaw has keys; they have no activation");
   }
-  if (p->leaky_slope >= 0 && p->leaky_slope < 1) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "leaky_slope is %g; it must be at least 0 and below 1",
-                    p->leaky_slope);
+  if (p->activation.leaky_slope >= 0 && p->activation.leaky_slope < 1) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "activation.leaky_slope is %g; it must be at least 0 and below 1",
+                    p->activation.leaky_slope);
 }
 
 float fovea_scale_constant(const fovea_problem *problem, int capped, int natural, double scale) {
@@ -72,7 +72,7 @@ float fovea_scale_constant(const fovea_problem *problem, int capped, int natural
 static fovea_score_terms terms_of(const fovea_problem *problem, uint64_t features, int active, int capped,
                                   int natural, int biased) {
   const double unit = natural ? 1 : FOVEA_LOG2E;
-  const int leaky = active && problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  const int leaky = active && problem->activation.kind == FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
   const int later = problem->scales || fovea_has_shaw_keys(problem); /* scales come with the tile's own terms */
   const float c = later ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale);
   return (fovea_score_terms){
@@ -82,19 +82,20 @@ static fovea_score_terms terms_of(const fovea_problem *problem, uint64_t feature
       .cap = (float)(problem->softcap * unit),
       .unit = biased ? (float)unit : 0,
       .leaky = leaky,
-      .slope = (float)problem->leaky_slope,
+      .slope = (float)problem->activation.leaky_slope,
       .factor = c,
   };
 }
 
 fovea_score_terms fovea_make_terms(const fovea_problem *problem, uint64_t features) {
-  return terms_of(problem, features, 1, problem->softcap > 0, problem->normaliser != FOVEA_NORMALISER_SOFTMAX, 1);
+  return terms_of(problem, features, 1, problem->softcap > 0, problem->normaliser.kind != FOVEA_NORMALISER_SOFTMAX,
+                  1);
 }
 
 #if FOVEA_BUILDS_OUTPUTS
 fovea_score_terms fovea_make_output_terms(const fovea_problem *problem, uint64_t features) {
-  const int after = problem->score_output >= FOVEA_SCORES_CAPPED;
+  const int after = problem->scores.kind >= FOVEA_SCORES_CAPPED;
   return terms_of(problem, features, after, after && problem->softcap > 0, 1,
-                  problem->score_output == FOVEA_SCORES_BIASED);
+                  problem->scores.kind == FOVEA_SCORES_BIASED);
 }
 #endif

@@ -25,7 +25,8 @@ fovea_score_terms fovea_make_output_terms(const fovea_problem *problem, uint64_t
 
 /* Whether scores have terms that differ from row to row: run/positions.h. */
 static inline int fovea_rows_have_terms(const fovea_problem *problem, uint64_t features) {
-  return (features & fovea_features_with(FOVEA_TRAIT_TILE_TERMS)) != 0 || (problem->shaw & FOVEA_SHAW_KEYS) != 0;
+  return (features & fovea_features_with(FOVEA_TRAIT_TILE_TERMS)) != 0 ||
+         (problem->shaw.kind & FOVEA_SHAW_KEYS) != 0;
 }
 
 #endif

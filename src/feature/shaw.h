@@ -5,21 +5,21 @@
 #include "../../arch/kernels.h"
 
 static inline int fovea_has_shaw_keys(const fovea_problem *problem) {
-  return (problem->shaw & FOVEA_SHAW_KEYS) != 0;
+  return (problem->shaw.kind & FOVEA_SHAW_KEYS) != 0;
 }
 
 static inline int fovea_has_shaw_values(const fovea_problem *problem) {
-  return (problem->shaw & FOVEA_SHAW_VALUES) != 0;
+  return (problem->shaw.kind & FOVEA_SHAW_VALUES) != 0;
 }
 
 /* Vectors of a table for one head. */
 static inline int64_t fovea_shaw_vectors(const fovea_problem *problem) {
-  return 2 * problem->shaw_distance + 1;
+  return 2 * problem->shaw.distance + 1;
 }
 
 /* Floats for what the keys of a table add to the products of a tile of `rows` rows. */
 static inline uint64_t fovea_shaw_tile_floats(const fovea_problem *problem, uint64_t rows) {
-  return ((2 * (uint64_t)problem->shaw_distance + rows) * rows + 15) / 16 * 16;
+  return ((2 * (uint64_t)problem->shaw.distance + rows) * rows + 15) / 16 * 16;
 }
 
 /* Arrays for a tile and a block, run/shaw_distances.h. The keys of a block have fewer distances from the rows of a

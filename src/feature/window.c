@@ -13,10 +13,10 @@ fovea_status fovea_check_window(const fovea_problem *p, fovea_error *error) {
 }
 
 fovea_status fovea_check_chunks(const fovea_problem *p, fovea_error *error) {
-  if (p->chunk_size < 0) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "chunk_size is %jd; it must be 1 or more, or 0 for no chunks",
-                      p->chunk_size);
+  if (p->chunks.size < 0) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "chunks.size is %jd; it must be 1 or more, or 0 for no chunks",
+                      p->chunks.size);
   }
-  const fovea_status status = check_side("chunk_left", p->chunk_left, error);
-  return status ? status : check_side("chunk_right", p->chunk_right, error);
+  const fovea_status status = check_side("chunks.left", p->chunks.left, error);
+  return status ? status : check_side("chunks.right", p->chunks.right, error);
 }

@@ -17,23 +17,16 @@ void fovea_pattern_options_init_sized(fovea_pattern_options *options, size_t str
 }
 
 #if FOVEA_BUILDS_LISTS
-/* Completes the caller's options with the defaults of fields that its program does not know. */
+/* Copies the caller's options. */
 static fovea_status read_options(const fovea_pattern_options *given, fovea_pattern_options *options,
                                  fovea_error *error) {
-  const size_t least = sizeof *options;
   *options = (fovea_pattern_options){0};
   if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "options is NULL");
-  if (given->struct_size < least) {
+  if (given->struct_size != sizeof *options) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "options.struct_size is %ju; fovea_pattern_options_init() sets at least %ju",
-                      (uint64_t)given->struct_size, (uint64_t)least);
-  }
-  if (given->struct_size > sizeof *options) {
-    return fovea_fail(
-        error, FOVEA_ERROR_ARGUMENT,
-        "options.struct_size is %ju, more than this library's %ju: the program was "
-        "compiled for a newer one, or the struct was not initialised: call fovea_pattern_options_init()",
-        (uint64_t)given->struct_size, (uint64_t)sizeof *options);
+                      "options.struct_size is %ju, and this library's is %ju: the program was compiled for another "
+                      "version, or the struct was not initialised: call fovea_pattern_options_init()",
+                      (uint64_t)given->struct_size, (uint64_t)sizeof *options);
   }
   memcpy(options, given, given->struct_size);
   return FOVEA_OK;

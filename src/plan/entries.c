@@ -26,14 +26,14 @@ fovea_entry fovea_entry_lengths(const fovea_problem *p, int64_t b) {
 
 fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
   fovea_entry entry = fovea_entry_lengths(p, b);
-  if (p->mask_type != FOVEA_MASK_NONE) {
-    entry.mask_begin = p->mask_begins ? p->mask_begins[b] : p->mask_begin;
-    int limited = p->mask_keys != FOVEA_UNLIMITED && p->mask_keys < entry.kv_len - entry.mask_begin;
-    if (limited) entry.kv_len = entry.mask_begin + p->mask_keys;
+  if (p->mask.type != FOVEA_MASK_NONE) {
+    entry.mask_begin = p->mask.begins ? p->mask.begins[b] : p->mask.begin;
+    int limited = p->mask.keys != FOVEA_UNLIMITED && p->mask.keys < entry.kv_len - entry.mask_begin;
+    if (limited) entry.kv_len = entry.mask_begin + p->mask.keys;
   }
   int64_t end = fovea_keys_end(p);
   if (entry.kv_len > end) entry.kv_len = end;
-  if (entry.kv_begin < p->keys_begin) entry.kv_begin = p->keys_begin;
+  if (entry.kv_begin < p->keys.begin) entry.kv_begin = p->keys.begin;
   if (entry.kv_begin > entry.kv_len) entry.kv_begin = entry.kv_len;
   fovea_interval seen = fovea_entry_keys(p, &entry);
   entry.seen_begin = seen.begin;

@@ -16,7 +16,7 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_plan *pla
   const fovea_kernels *kernels = plan->kernels;
   const fovea_problem *problem = &plan->problem;
   int rows = kernels->decode_rows;
-  if (problem->segmented && kernels->decode_panel_rows > rows) rows = kernels->decode_panel_rows;
+  if (problem->cache.segmented && kernels->decode_panel_rows > rows) rows = kernels->decode_panel_rows;
   if (plan->decoding && plan->decoding->rows > rows) rows = plan->decoding->rows;
   layout->decode_rows = (uint64_t)rows;
   layout->decode = layout->decode_rows * ((uint64_t)fovea_decode_stride(problem->qk_dim) + FOVEA_BLOCK_KEYS +
@@ -27,10 +27,10 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_plan *pla
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand_sizes operands, uint64_t tiles) {
   const fovea_kernels *kernels = plan->kernels;
   const fovea_problem *problem = &plan->problem;
-  const int codes = plan->decoding || problem->segmented;
+  const int codes = plan->decoding || problem->cache.segmented;
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
                  mask_bits =
-                     problem->mask_type == FOVEA_MASK_NONE ? 1 : (uint64_t)fovea_mask_type_bits(problem->mask_type);
+                     problem->mask.type == FOVEA_MASK_NONE ? 1 : (uint64_t)fovea_mask_type_bits(problem->mask.type);
   const int values_copied = problem->v_type != FOVEA_F32 || codes;
   fovea_scratch_layout layout = {
       .row = fovea_whole_lines(rows),
@@ -51,7 +51,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand
   if (plan->gathered)
     layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(plan->states, problem->v_dim);
   lay_out_decoding(&layout, plan);
-  if (problem->column_sums || problem->top_k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
+  if (problem->column_sums.wanted || problem->top.k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
   layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.key_operands +
                  layout.value_operands + 2 * layout.codes + layout.scores + layout.output + 6 * layout.row +

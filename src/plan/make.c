@@ -37,10 +37,10 @@ enum { TASKS_PER_CPU = 8, FEW_TILES = 4, TASKS_OF_FEW_TILES = 4 };
  * kv_len must be enough for any kv_lens. */
 static int64_t most_keys(const fovea_problem *p) {
   int64_t most = 0, end = fovea_keys_end(p);
-  if (!p->kv_begins) return end - p->keys_begin;
+  if (!p->kv_begins) return end - p->keys.begin;
   for (int64_t b = 0; b < p->batch; b++) {
     const fovea_entry entry = fovea_entry_lengths(p, b);
-    int64_t begin = entry.kv_begin > p->keys_begin ? entry.kv_begin : p->keys_begin;
+    int64_t begin = entry.kv_begin > p->keys.begin ? entry.kv_begin : p->keys.begin;
     int64_t keys = fovea_least(entry.kv_len, end) - begin;
     if (keys > most) most = keys;
   }
@@ -53,7 +53,7 @@ static int shared_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
   const int tiles = kernels->block_tiles;
   const int64_t most = fovea_least(2 * tiles, FOVEA_TASK_TILES_LIMIT);
   const int64_t needed = fovea_divide_up(p->q_len * (p->heads / p->kv_heads), kernels->row_tile);
-  if (!p->scores && !p->values) return tiles;
+  if (!p->modes.score && !p->modes.value) return tiles;
   const int64_t shared = p->cu_seqlens_q ? most : fovea_least(most, needed);
   return shared > tiles ? (int)shared : tiles;
 }
@@ -89,7 +89,7 @@ static int64_t count_tasks(const fovea_plan *plan) {
 }
 
 static int tasks_per_cpu(const fovea_plan *plan) {
-  const int in_mode = plan->problem.scores || plan->problem.values;
+  const int in_mode = plan->problem.modes.score || plan->problem.modes.value;
   return in_mode && plan->block_tiles <= FEW_TILES ? TASKS_OF_FEW_TILES : TASKS_PER_CPU;
 }
 
@@ -123,13 +123,13 @@ static void make_phases(fovea_plan *plan) {
   add_phase(plan, 1, FOVEA_PHASE_ATTEND, plan->tasks);
   add_phase(plan, plan->part_keys > 0, FOVEA_PHASE_MERGE, plan->merges);
   const int64_t ranges = fovea_divide_up(plan->column_keys, plan->column_blocks * FOVEA_BLOCK_KEYS);
-  add_phase(plan, p->column_sums, FOVEA_PHASE_COLUMN_SUMS, p->batch * p->kv_heads * ranges);
+  add_phase(plan, p->column_sums.wanted, FOVEA_PHASE_COLUMN_SUMS, p->batch * p->kv_heads * ranges);
   add_phase(plan, p->max_logits, FOVEA_PHASE_MAX_LOGITS, p->batch * p->heads);
 }
 
 /* Both halves are in int8, or few rows are as many. */
 static const fovea_decoding *decoding_of(const fovea_problem *problem, const fovea_kernels *kernels) {
-  const int int8 = problem->scores == FOVEA_MODE_INT8 && problem->values == FOVEA_MODE_INT8;
+  const int int8 = problem->modes.score == FOVEA_MODE_INT8 && problem->modes.value == FOVEA_MODE_INT8;
   return FOVEA_BUILDS_INT8 && FOVEA_BUILDS_DECODE && int8 ? kernels->int8->decoding : NULL;
 }
 
@@ -143,8 +143,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   *plan = (fovea_plan){
       .kernels = kernels,
       .isa_named = checked->isa_named,
-      .scores = fovea_arithmetic_of(problem->scores, kernels, checked->isa_named),
-      .values = fovea_arithmetic_of(problem->values, kernels, checked->isa_named),
+      .scores = fovea_arithmetic_of(problem->modes.score, kernels, checked->isa_named),
+      .values = fovea_arithmetic_of(problem->modes.value, kernels, checked->isa_named),
       .decoding = decoding_of(problem, kernels),
       .follows_rows = (fovea_process_record()->features & FOVEA_CPU_FOLLOWS_ROWS) != 0,
       .features = checked->features,
@@ -153,20 +153,20 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .weighting = fovea_make_weighting(problem),
       .output_terms = FOVEA_BUILDS_OUTPUTS ? fovea_make_output_terms(problem, checked->features)
                                            : (fovea_score_terms){.adjusted = 0},
-      .mask_copied = patterned || problem->holes ||
-                     (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
-      .paired = !problem->scores && !problem->segmented && kernels->pair_type != FOVEA_F32 &&
+      .mask_copied = patterned || problem->cache.holes ||
+                     (problem->mask.type != FOVEA_MASK_NONE && (problem->mask.begin > 0 || problem->mask.begins)),
+      .paired = !problem->modes.score && !problem->cache.segmented && kernels->pair_type != FOVEA_F32 &&
                 problem->q_type == kernels->pair_type && problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
       .score_part = fovea_score_part_of(problem),
-      .column_keys = problem->column_sums ? fovea_score_keys(problem) : 0,
+      .column_keys = problem->column_sums.wanted ? fovea_score_keys(problem) : 0,
       .column_blocks = fovea_column_blocks(problem),
       .row_keys = fovea_least(longest, fovea_keys_of_rows(problem, 1)),
       .states = fovea_span_states(fovea_least(longest, fovea_keys_of_rows(problem, tile_rows))),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
       .entries = entries,
   };
-  if (problem->term_count > 0) fovea_make_positions(problem, &plan->positions);
+  if (problem->terms.count > 0) fovea_make_positions(problem, &plan->positions);
   plan->problem = *problem; /* within the braces gcc copies it twice */
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   fovea_narrow_reaches(plan);
@@ -181,9 +181,9 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
-  plan->problem.mask_begins = NULL;
+  plan->problem.mask.begins = NULL;
   plan->problem.patterns = NULL;
-  plan->problem.terms = NULL;
+  plan->problem.terms.list = NULL;
   /* The stride of a single key may be any number. */
   if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;
   fovea_float_end(caller);
@@ -208,8 +208,8 @@ fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_executio
   fovea_status status = fovea_validate_problem(problem, checked->reaches, &checked->features, error);
   fovea_float_end(caller);
   if (status) return status;
-  const int alike = problem->q_type == problem->k_type && !problem->segmented && !problem->scores;
-  const int bf16 = problem->scores == FOVEA_MODE_BF16 || problem->values == FOVEA_MODE_BF16;
+  const int alike = problem->q_type == problem->k_type && !problem->cache.segmented && !problem->modes.score;
+  const int bf16 = problem->modes.score == FOVEA_MODE_BF16 || problem->modes.value == FOVEA_MODE_BF16;
   const fovea_type pair_type = bf16 ? FOVEA_BF16 : alike ? problem->q_type : FOVEA_F32;
   checked->isa_named = execution->isa != NULL;
   return fovea_dispatch_wanted(execution->isa, pair_type, &checked->kernels, error);

@@ -33,7 +33,7 @@ uint64_t fovea_part_state_floats(const fovea_plan *plan, int64_t rows) {
 }
 
 uint64_t fovea_part_top_floats(const fovea_plan *plan) {
-  return plan->problem.top_k > 0 ? 1 + 2 * (uint64_t)plan->problem.top_k : 0;
+  return plan->problem.top.k > 0 ? 1 + 2 * (uint64_t)plan->problem.top.k : 0;
 }
 
 uint64_t fovea_part_floats(const fovea_plan *plan, int64_t rows) {
@@ -59,13 +59,13 @@ static int64_t split_keys(fovea_plan *plan, int64_t part_keys) {
 
 /* The parts of a state are its nodes. Nothing is merged. */
 static void split_at_nodes(fovea_plan *plan) {
-  fovea_spans spans = fovea_spans_of(plan->problem.keys_begin, fovea_keys_end(&plan->problem));
+  fovea_spans spans = fovea_spans_of(plan->problem.keys.begin, fovea_keys_end(&plan->problem));
   for (int64_t b = 0; b < plan->problem.batch; b++) plan->entries[b].parts = fovea_node_count(spans);
 }
 
 fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task) {
-  if (plan->problem.to_state) {
-    fovea_spans spans = fovea_spans_of(plan->problem.keys_begin, fovea_keys_end(&plan->problem));
+  if (plan->problem.state) {
+    fovea_spans spans = fovea_spans_of(plan->problem.keys.begin, fovea_keys_end(&plan->problem));
     fovea_spans node = fovea_node_at(spans, task->part);
     return (fovea_interval){node.first * FOVEA_SPAN_KEYS, node.end * FOVEA_SPAN_KEYS};
   }
@@ -81,7 +81,7 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
   split_keys(plan, 0);
   plan->parts_scratch = 0;
   plan->parts_reason = "there is too little work to share";
-  if (p->to_state) {
+  if (p->state) {
     split_at_nodes(plan);
     plan->parts_reason = "the parts of a state are its nodes";
     return;

@@ -95,12 +95,12 @@ struct fovea_plan {
 
 /* Whether each task has a part of its tiles' keys only. */
 static inline int fovea_has_parts(const fovea_plan *plan) {
-  return plan->part_keys > 0 || plan->problem.to_state;
+  return plan->part_keys > 0 || plan->problem.state;
 }
 
 /* Whether wanted scores are computed once more: as an output they have other terms than in the softmax. */
 static inline int fovea_scores_again(const fovea_plan *plan) {
-  return plan->problem.score_output > FOVEA_SCORES_WEIGHTS;
+  return plan->problem.scores.kind > FOVEA_SCORES_WEIGHTS;
 }
 
 /* Whether the scores of a row of an entry are wanted, if any are. */

@@ -4,7 +4,7 @@
 
 fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
   const fovea_problem *p = &plan->problem;
-  const fovea_mask_strides *mask = &p->mask_strides;
+  const fovea_mask_strides *mask = &p->mask.strides;
   switch (shape) {
   case FOVEA_SHAPE_Q:
     return (fovea_axes){p->q_strides, p->heads, fovea_type_bits(p->q_type)};
@@ -13,7 +13,7 @@ fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
   case FOVEA_SHAPE_V:
     return (fovea_axes){p->v_strides, p->kv_heads, fovea_type_bits(p->v_type)};
   case FOVEA_SHAPE_MASK:
-    return (fovea_axes){{mask->batch, mask->head, mask->row}, p->heads, fovea_mask_type_bits(p->mask_type)};
+    return (fovea_axes){{mask->batch, mask->head, mask->row}, p->heads, fovea_mask_type_bits(p->mask.type)};
   case FOVEA_SHAPE_O:
     return (fovea_axes){p->o_strides, p->heads, fovea_type_bits(p->o_type)};
   case FOVEA_SHAPE_LSE:
@@ -21,11 +21,11 @@ fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
     return (fovea_axes){p->lse_strides, p->heads, 32};
   case FOVEA_SHAPE_SCORES:
     return (fovea_axes){
-        p->score_strides,
-        (p->score_heads.end == FOVEA_UNLIMITED ? p->heads : p->score_heads.end) - p->score_heads.begin, 32};
+        p->scores.strides,
+        (p->scores.heads.end == FOVEA_UNLIMITED ? p->heads : p->scores.heads.end) - p->scores.heads.begin, 32};
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
-    return (fovea_axes){p->top_k_strides, p->heads, 32};
+    return (fovea_axes){p->top.strides, p->heads, 32};
   case FOVEA_SHAPE_COLUMN_SUMS:
     return (fovea_axes){{p->heads * plan->column_keys, plan->column_keys, 0}, p->heads, 32};
   case FOVEA_SHAPE_MAX_LOGITS:
@@ -62,7 +62,7 @@ static fovea_region mask_seen(const fovea_plan *plan, const fovea_entry *entry) 
   int64_t block = entry->seen_begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS;
   int64_t begin = block > entry->mask_begin ? block - entry->mask_begin : 0;
   int64_t end = entry->seen_end - entry->mask_begin;
-  if (end > 0 && plan->problem.mask_strides.key == 0) begin = 0, end = 1;
+  if (end > 0 && plan->problem.mask.strides.key == 0) begin = 0, end = 1;
   return (fovea_region){entry->batch, entry->batch + 1, 0, entry->q_seen, begin, end};
 }
 
@@ -74,28 +74,29 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
   case FOVEA_SHAPE_Q:
     return sees ? query_rows(plan, entry, p->qk_dim) : nothing;
   case FOVEA_SHAPE_K:
-    return sees && !p->segmented ? keys_seen(plan, entry, p->qk_dim) : nothing;
+    return sees && !p->cache.segmented ? keys_seen(plan, entry, p->qk_dim) : nothing;
   case FOVEA_SHAPE_V:
-    return sees && !p->segmented ? keys_seen(plan, entry, p->v_dim) : nothing;
+    return sees && !p->cache.segmented ? keys_seen(plan, entry, p->v_dim) : nothing;
   case FOVEA_SHAPE_MASK:
-    return sees && p->mask_type != FOVEA_MASK_NONE ? mask_seen(plan, entry) : nothing;
+    return sees && p->mask.type != FOVEA_MASK_NONE ? mask_seen(plan, entry) : nothing;
   case FOVEA_SHAPE_SINKS:
-    return p->sink == FOVEA_SINK_PER_HEAD && !p->to_state ? (fovea_region){0, 1, 0, 1, 0, p->heads} : nothing;
+    return p->sink == FOVEA_SINK_PER_HEAD && !p->state ? (fovea_region){0, 1, 0, 1, 0, p->heads} : nothing;
   case FOVEA_SHAPE_O:
-    return p->to_state ? nothing : query_rows(plan, entry, p->v_dim);
+    return p->state ? nothing : query_rows(plan, entry, p->v_dim);
   case FOVEA_SHAPE_SCORES:
-    return p->score_output ? rows_scored(plan, entry) : nothing;
+    return p->scores.kind ? rows_scored(plan, entry) : nothing;
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
-    return p->top_k ? query_rows(plan, entry, p->top_k) : nothing;
+    return p->top.k ? query_rows(plan, entry, p->top.k) : nothing;
   case FOVEA_SHAPE_COLUMN_SUMS:
-    return p->column_sums ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, plan->column_keys} : nothing;
+    return p->column_sums.wanted ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, plan->column_keys}
+                                 : nothing;
   case FOVEA_SHAPE_ENTROPY:
     return p->entropy ? query_rows(plan, entry, 1) : nothing;
   case FOVEA_SHAPE_MAX_LOGITS:
     return p->max_logits ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, 1} : nothing;
   default:
-    return p->to_state ? nothing : query_rows(plan, entry, 1);
+    return p->state ? nothing : query_rows(plan, entry, 1);
   }
 }
 

@@ -9,7 +9,7 @@ static uint64_t array_floats(const fovea_plan *plan) {
 }
 
 void fovea_plan_row_numbers(fovea_plan *plan) {
-  const uint64_t arrays = (plan->problem.max_logits != 0) + 2 * (uint64_t)(plan->problem.column_sums != 0);
+  const uint64_t arrays = (plan->problem.max_logits != 0) + 2 * (uint64_t)(plan->problem.column_sums.wanted != 0);
   plan->rows_scratch = fovea_bytes_of(arrays * array_floats(plan));
 }
 
@@ -17,6 +17,6 @@ fovea_row_numbers fovea_row_numbers_of(const fovea_plan *plan, float *shared) {
   float *next = shared + plan->parts_scratch / sizeof(float);
   fovea_row_numbers numbers = {NULL, NULL, NULL};
   if (plan->problem.max_logits) numbers.maxima = next, next += array_floats(plan);
-  if (plan->problem.column_sums) numbers.references = next, numbers.inverses = next + array_floats(plan);
+  if (plan->problem.column_sums.wanted) numbers.references = next, numbers.inverses = next + array_floats(plan);
   return numbers;
 }

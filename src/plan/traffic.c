@@ -2,6 +2,8 @@
 
 #include "regions.h"
 
+#include <fovea/state.h>
+
 #if FOVEA_BUILDS_EXPLAIN
 
 /* The elements of a region, of all heads. An axis with a stride of 0 has one index. */
@@ -33,7 +35,7 @@ static double bytes_of(const fovea_plan *plan, int shape) {
 static double cached_elements(const fovea_plan *plan) {
   const fovea_problem *p = &plan->problem;
   double keys = 0;
-  for (int64_t b = 0; p->segmented && b < p->batch; b++)
+  for (int64_t b = 0; p->cache.segmented && b < p->batch; b++)
     keys += (double)(plan->entries[b].seen_end - plan->entries[b].seen_begin);
   return keys * (double)p->kv_heads * ((double)p->qk_dim + (double)p->v_dim);
 }
@@ -43,7 +45,7 @@ static double state_bytes(const fovea_plan *plan) {
   double rows = 0;
   for (int64_t b = 0; b < p->batch; b++) rows += (double)plan->entries[b].q_len;
   const int64_t numbers =
-      fovea_state_numbers(p->v_dim, p->keys_begin, p->keys_end == FOVEA_UNLIMITED ? p->kv_len : p->keys_end);
+      fovea_state_numbers(p->v_dim, p->keys.begin, p->keys.end == FOVEA_UNLIMITED ? p->kv_len : p->keys.end);
   return rows * (double)p->heads * (double)numbers * (double)sizeof(float);
 }
 
@@ -54,7 +56,7 @@ fovea_traffic fovea_plan_traffic(const fovea_plan *plan) {
   fovea_traffic traffic = {0, 0, cached_elements(plan)};
   for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) traffic.read += bytes_of(plan, read[i]);
   for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) traffic.written += bytes_of(plan, written[i]);
-  if (plan->problem.to_state) traffic.written += state_bytes(plan);
+  if (plan->problem.state) traffic.written += state_bytes(plan);
   return traffic;
 }
 #endif

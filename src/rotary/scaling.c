@@ -12,8 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-#define FIRST_SCALING sizeof(fovea_rotary_scaling)
-
 void fovea_rotary_scaling_init_sized(fovea_rotary_scaling *scaling, size_t struct_size, fovea_scaling_rule rule,
                                      int64_t dims) {
   fovea_rotary_scaling defaults = {
@@ -154,10 +152,10 @@ static fovea_status check_memory(const fovea_rotary_scaling *s, const double *fr
 fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *given, double *frequencies,
                                       double *attention_factor, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scaling is NULL");
-  if (given->struct_size != FIRST_SCALING)
+  if (given->struct_size != sizeof *given)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "scaling.struct_size is %ju; this library knows %ju: call fovea_rotary_scaling_init()",
-                      (uint64_t)given->struct_size, (uint64_t)FIRST_SCALING);
+                      (uint64_t)given->struct_size, (uint64_t)sizeof *given);
   if (!frequencies || !attention_factor)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", frequencies ? "attention_factor" : "frequencies");
   fovea_rotary_scaling scaling = *given;

@@ -4,6 +4,8 @@
 
 #include "../base/shapes.h"
 
+#include <fovea/rotary.h>
+
 /* An array of the caller's, and the reach that its pointer is checked for. */
 typedef struct fovea_read_array {
   const void *pointer;

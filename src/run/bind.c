@@ -17,7 +17,7 @@ fovea_status fovea_bind_tensors(fovea_run *run, const fovea_plan *plan, const fo
   if (!status) status = fovea_validate_tensors(plan, &run->tensors, error);
   if (FOVEA_BUILDS_STATES && !status) status = fovea_validate_state_of_run(plan, &run->tensors, error);
   if (!status) status = fovea_validate_sequences(plan, &run->tensors, &run->alike, error);
-  if (FOVEA_BUILDS_STATES && !status && plan->problem.to_state)
+  if (FOVEA_BUILDS_STATES && !status && plan->problem.state)
     status = fovea_read_state("state", run->tensors.state, &run->state, error);
   return status;
 }
@@ -41,7 +41,7 @@ _Static_assert((int)FOVEA_PLAN_PHASES <= (int)FOVEA_PHASES_LIMIT, "a job has roo
 
 void fovea_bind_scratch(fovea_run *run, int workers, void *scratch) {
   const fovea_plan *plan = run->plan;
-  if (plan->problem.to_state) run->tensors.state = &run->state; /* scratch was compared with the caller's struct */
+  if (plan->problem.state) run->tensors.state = &run->state; /* scratch was compared with the caller's struct */
   run->scratch = scratch;
   run->workers = workers;
   run->job = (fovea_job){

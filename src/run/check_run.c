@@ -30,13 +30,13 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
   const fovea_problem *problem = &plan->problem;
   fovea_state state;
   fovea_reach reach;
-  if (!problem->to_state) return FOVEA_OK;
+  if (!problem->state) return FOVEA_OK;
   fovea_status status = fovea_read_state("state", tensors->state, &state, error);
   if (!status) status = fovea_check_state_of_problem(problem, &state, error);
   if (!status)
-    status = fovea_check_state_size("keys_begin", state.keys_begin, "keys_begin", problem->keys_begin, error);
+    status = fovea_check_state_size("keys.begin", state.keys.begin, "keys.begin", problem->keys.begin, error);
   if (!status)
-    status = fovea_check_state_size("keys_end", state.keys_end, "keys_end", fovea_keys_end(problem), error);
+    status = fovea_check_state_size("keys.end", state.keys.end, "keys.end", fovea_keys_end(problem), error);
   if (!status) status = fovea_validate_state("state", &state, 1, &reach, error);
   if (status) return status;
   const fovea_written written = fovea_written_state(plan, &state);
@@ -46,16 +46,16 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
 #endif
 
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
-  const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sinks};
+  const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sink};
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
     const void *pointer = i < FOVEA_SHAPE_O ? inputs[i] : fovea_output_of(tensors, i);
     if (fovea_is_optional(i) && !pointer) continue;
-    if (i == FOVEA_SHAPE_SINKS && plan->problem.to_state) continue; /* a state has none */
+    if (i == FOVEA_SHAPE_SINKS && plan->problem.state) continue; /* a state has none */
     status = fovea_validate_pointer(&plan->reaches[i], pointer, error);
   }
   if (!status) status = fovea_check_inputs_of(plan->inputs, plan, tensors, error);
-  if (status || plan->problem.to_state) return status;
+  if (status || plan->problem.state) return status;
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   int outputs = fovea_list_written(plan, tensors, written);
   for (int i = 0; i < outputs && !status; i++) {
@@ -73,12 +73,12 @@ static fovea_status check_structs(const fovea_plan *plan, const fovea_tensors *t
   if (!status) {
     status = fovea_check_bytes(scratch, "the plan", plan->entries, p->batch * (int64_t)sizeof(fovea_entry), error);
   }
-  if (!status && p->to_state) {
+  if (!status && p->state) {
     status = fovea_check_bytes(scratch, "state", tensors->state, sizeof *tensors->state, error);
   }
-  if (!status && p->segmented) {
-    status = fovea_check_bytes(scratch, "sequences", tensors->sequences, p->batch * (int64_t)sizeof(fovea_sequence),
-                               error);
+  if (!status && p->cache.segmented) {
+    status = fovea_check_bytes(scratch, "sequences", tensors->cache.sequences,
+                               p->batch * (int64_t)sizeof(fovea_sequence), error);
   }
   return status;
 }
@@ -88,7 +88,7 @@ fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_te
   const fovea_written scratch = fovea_written_scratch(memory, size);
   fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
   if (!status) status = check_feature_inputs(plan, tensors, &scratch, error);
-  if (FOVEA_BUILDS_STATES && !status && plan->problem.to_state) {
+  if (FOVEA_BUILDS_STATES && !status && plan->problem.state) {
     fovea_written state = fovea_written_state(plan, tensors->state);
     status = fovea_check_written_state(plan, &scratch, &state, error);
   } else {

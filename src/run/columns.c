@@ -41,7 +41,7 @@ static float *begin_row(const fovea_kernels *kernels, const column_cells *cells,
 }
 
 static int is_summed(const fovea_plan *plan, int64_t row) {
-  const fovea_range rows = plan->problem.column_rows;
+  const fovea_range rows = plan->problem.column_sums.rows;
   return rows.begin <= row && (row < rows.end || rows.end == FOVEA_UNLIMITED);
 }
 
@@ -116,7 +116,7 @@ static void add_tile(fovea_task_context *context, column_cells *cells, void *wor
   fovea_tile *t = fovea_begin_walk(context, worker_scratch);
   cells->by_key =
       context->plan->group == 1 && !context->engine->keys_in_lanes; /* the same for all tiles of an entry */
-  const fovea_range rows = context->plan->problem.column_rows;
+  const fovea_range rows = context->plan->problem.column_sums.rows;
   const int64_t first = t->places[0].row, last = t->places[t->rows.count - 1].row;
   if (last < rows.begin || (rows.end != FOVEA_UNLIMITED && first >= rows.end)) return;
   fovea_narrow_walk(context, t, cells->keys);

@@ -19,9 +19,9 @@ static const fovea_engine *const engines[FOVEA_ENGINES] = {
  * here, the bits are the same. If no key is wanted, segments have not been checked and may be missing. */
 static fovea_key_places find_places(const fovea_task_context *context) {
   const fovea_entry *entry = context->task->entry;
-  if (!context->plan->problem.segmented || entry->q_seen == 0 || entry->kv_begin >= entry->kv_len)
+  if (!context->plan->problem.cache.segmented || entry->q_seen == 0 || entry->kv_begin >= entry->kv_len)
     return FOVEA_KEYS_LIE_IN_ROWS;
-  const fovea_sequence *sequence = &context->tensors->sequences[entry->batch];
+  const fovea_sequence *sequence = &context->tensors->cache.sequences[entry->batch];
   const fovea_segment *first = sequence->segments, *last = fovea_segment_at(sequence, sequence->count - 1);
   if (first->k_layout == FOVEA_KEYS_IN_PANELS) return FOVEA_KEYS_LIE_IN_PANELS;
   const int64_t rows = last->first + last->rows - first->first;

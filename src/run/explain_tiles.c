@@ -138,7 +138,7 @@ static void count_entry(const fovea_plan *plan, const fovea_entry *entry, char *
 
 void fovea_explain_blocks(const fovea_plan *plan, fovea_explanation *to) {
   _Alignas(64) char words[WORD_BYTES];
-  const int masked = plan->problem.mask_type != FOVEA_MASK_NONE;
+  const int masked = plan->problem.mask.type != FOVEA_MASK_NONE;
   for (int64_t b = 0; b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     count_entry(plan, entry, words, masked ? entry->mask_begin : FOVEA_NO_BLOCK, to);

@@ -10,7 +10,7 @@ static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, in
   list->rows[list->count++] = (fovea_fetch_row){row, fovea_bytes(type, dim)};
 }
 
-/* Lists `count` rows from `position` on, but none at `keys_end` or after it. Rows in panels are not prefetched. */
+/* Lists `count` rows from `position` on, but none at `keys.end` or after it. Rows in panels are not prefetched. */
 static void fetch_run(const fovea_row_source *source, int64_t position, int64_t count, int64_t keys_end,
                       fovea_fetch_list *list) {
   int64_t end = position + count < keys_end ? position + count : keys_end;
@@ -75,8 +75,8 @@ static void fetch_mask(const fovea_visibility *by, const fovea_tile *t, int64_t 
   int64_t begin = by->entry->mask_begin, end = base + FOVEA_BLOCK_KEYS;
   if (begin < base) begin = base;
   if (end > t->visible.any.end) end = t->visible.any.end;
-  if (!by->mask || problem->mask_strides.key == 0 || begin >= end) return;
-  int64_t bytes = fovea_mask_bytes(problem->mask_type, end - begin);
+  if (!by->mask || problem->mask.strides.key == 0 || begin >= end) return;
+  int64_t bytes = fovea_mask_bytes(problem->mask.type, end - begin);
   for (int i = 0; i < t->rows.count; i++) {
     list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(by, t->places[i], begin), bytes};
   }
@@ -112,7 +112,7 @@ static void plan_score_fetch(const fovea_task_context *context, int values_wait,
 /* Whether the tile prefetches its rows of O in this block: the one before its last, because in causal problems the
  * last one has few products to wait beside; or in its only one. */
 static int outputs_fetch(const fovea_problem *problem, const fovea_walk *walk, const fovea_tile *t) {
-  if (problem->to_state) return 0;
+  if (problem->state) return 0;
   if (t->block == FOVEA_NO_BLOCK) return fovea_next_block(&t->visible, 0) == walk->block;
   return fovea_next_block(&t->visible, t->block + FOVEA_BLOCK_KEYS) == FOVEA_NO_BLOCK;
 }

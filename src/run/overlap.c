@@ -43,7 +43,7 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
     return written_by_entry(plan, shape, pointer, part->rows.end - part->rows.begin, score_keys);
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
-    return written_rows_of_o(plan, shape, pointer, plan->problem.top_k);
+    return written_rows_of_o(plan, shape, pointer, plan->problem.top.k);
   case FOVEA_SHAPE_COLUMN_SUMS:
     return written_by_entry(plan, shape, pointer, 1, plan->column_keys);
   case FOVEA_SHAPE_MAX_LOGITS:
@@ -57,7 +57,7 @@ fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *giv
   fovea_state state;
   if (!FOVEA_BUILDS_STATES || fovea_read_state("state", given, &state, NULL) != FOVEA_OK)
     return (fovea_written){.name = "state"};
-  int64_t dim = fovea_state_numbers(state.dim, state.keys_begin, state.keys_end), low = 0, high = dim;
+  int64_t dim = fovea_state_numbers(state.dim, state.keys.begin, state.keys.end), low = 0, high = dim;
   const fovea_strides *strides = &state.strides;
   const int there = state.rows > 0 && dim > 0; /* strides of nothing may be any numbers */
   const int64_t reached[] = {there && state.batch > 1 ? (state.batch - 1) * strides->batch : 0,
@@ -90,7 +90,7 @@ fovea_written fovea_written_scratch(const void *scratch, size_t size) {
 int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
                        fovea_written written[FOVEA_WRITTEN_LIMIT]) {
   int count = 0;
-  if (plan->problem.to_state) {
+  if (plan->problem.state) {
     written[0] = fovea_written_state(plan, tensors->state);
     return 1;
   }
@@ -203,7 +203,7 @@ fovea_status fovea_check_outputs(const fovea_plan *plan, const fovea_tensors *te
 
 fovea_status fovea_check_inputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                 fovea_error *error) {
-  const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sinks};
+  const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sink};
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_SHAPE_O && !status; i++) status = check_tensor(plan, written, i, inputs[i], error);
   return status;

@@ -5,6 +5,8 @@
 
 #include "../plan/regions.h"
 
+#include <fovea/state.h>
+
 /* The most outputs of a run. */
 enum { FOVEA_WRITTEN_LIMIT = FOVEA_SHAPES - FOVEA_SHAPE_O };
 

@@ -159,7 +159,7 @@ void fovea_read_scales(const fovea_row_terms *tables, const fovea_tile *t, const
                        fovea_position_block *block) {
   const fovea_plan *plan = tables->plan;
   const fovea_problem *problem = &plan->problem;
-  const int natural = (FOVEA_BUILDS_OUTPUTS && terms == &plan->output_terms) || problem->normaliser;
+  const int natural = (FOVEA_BUILDS_OUTPUTS && terms == &plan->output_terms) || problem->normaliser.kind;
   const int lanes = t->visible.vectors * plan->kernels->lanes;
   if (!block->terms.scales) return;
   if (!problem->scales) { /* Shaw's keys are added before the problem's scale */

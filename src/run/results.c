@@ -36,7 +36,7 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
       .entropy = FOVEA_BUILDS_OUTPUTS && tensors->entropy ? entropy : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
-  if (FOVEA_BUILDS_TERMS && problem->normaliser) {
+  if (FOVEA_BUILDS_TERMS && problem->normaliser.kind) {
     /* Rows of which keys are counted are not gathered. */
     fovea_find_divisors(problem, state->row_sum, fovea_seen_counts(context->plan, &t->memory), rows, divisors);
     fovea_clear_undivided(context->kernels, state, row_stride, problem->v_dim, rows, divisors);
@@ -52,9 +52,9 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
     if (fovea_keeps_weights(plan)) args.scores = scores;
   }
   float references[FOVEA_ROW_TILE_LIMIT], inverses[FOVEA_ROW_TILE_LIMIT];
-  if (problem->column_sums) args.references = references, args.inverses = inverses;
+  if (problem->column_sums.wanted) args.references = references, args.inverses = inverses;
   context->kernels->store(&args);
-  if (FOVEA_BUILDS_OUTPUTS && problem->column_sums)
+  if (FOVEA_BUILDS_OUTPUTS && problem->column_sums.wanted)
     fovea_keep_row_weights(plan, entry, t, context->shared, references, inverses);
 }
 
@@ -81,7 +81,7 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
     fovea_clear_state(state, context->kernels->row_tile, context->plan->problem.v_dim);
   }
 #if FOVEA_BUILDS_STATES
-  if (context->plan->problem.to_state) {
+  if (context->plan->problem.state) {
     store_state(context, t, state);
     return;
   }

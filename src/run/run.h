@@ -5,10 +5,12 @@
 #include "../plan/plan.h"
 #include "../system/schedule.h"
 
+#include <fovea/state.h>
+
 struct fovea_run {
   const fovea_plan *plan;
   fovea_tensors tensors; /* the caller's, completed with defaults */
-  fovea_state state;     /* with to_state, tensors.state points here: a run must not be moved */
+  fovea_state state;     /* with state, tensors.state points here: a run must not be moved */
   int alike;             /* there are sequences, and in each all segments are alike and have rows of one type */
   char *scratch;
   int workers;

@@ -91,9 +91,9 @@ static fovea_status check_segment_side(const fovea_plan *plan, const fovea_writt
 static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_entry *entry,
                                          const fovea_tensors *tensors, const fovea_written *written, int count,
                                          int alike, fovea_error *error) {
-  const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+  const fovea_sequence *sequence = &tensors->cache.sequences[entry->batch];
   const fovea_problem *problem = &plan->problem;
-  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
+  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->cache.layer};
   const fovea_interval seen = {entry->seen_begin, entry->seen_end};
   segment_reach known = {.alike = alike};
   for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
@@ -109,9 +109,9 @@ static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_ent
 
 fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors, int alike,
                                   const fovea_written *written, fovea_error *error) {
-  for (int64_t b = 0; plan->problem.segmented && b < plan->problem.batch; b++) {
+  for (int64_t b = 0; plan->problem.cache.segmented && b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
-    const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+    const fovea_sequence *sequence = &tensors->cache.sequences[entry->batch];
     if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* no row reads the segments */
     fovea_claim array =
         fovea_claim_rows(sequence->segments, 8 * (int)sequence->segment_size, 1, 0, 1, 0, sequence->count);
@@ -125,21 +125,21 @@ fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *t
 fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, int *alike,
                                       fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
-  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
-  if (tensors->layer < 0) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "layer is %jd; it must be 0 or more", tensors->layer);
+  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->cache.layer};
+  if (tensors->cache.layer < 0) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "layer is %jd; it must be 0 or more", tensors->cache.layer);
   }
-  *alike = problem->segmented;
-  if (!problem->segmented) return FOVEA_OK;
-  if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  *alike = problem->cache.segmented;
+  if (!problem->cache.segmented) return FOVEA_OK;
+  if (!tensors->cache.sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   const int count = fovea_list_written(plan, tensors, written);
   for (int64_t b = 0; b < problem->batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
-    const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+    const fovea_sequence *sequence = &tensors->cache.sequences[entry->batch];
     int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
     fovea_status status = fovea_check_read_sequence(sequence, &shape, entry->batch, entry->kv_begin, end,
-                                                    problem->holes, alike, error);
+                                                    problem->cache.holes, alike, error);
     if (!status) status = check_entry_segments(plan, entry, tensors, written, count, *alike, error);
     if (status) return status;
   }

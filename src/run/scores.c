@@ -20,7 +20,7 @@ static float *score_at(fovea_score_rows output, const fovea_tile *t, int row, in
   const int packed = plan->problem.cu_seqlens_q && !part->by_entry;
   const int64_t from = packed ? entry->q_first : 0;
   return output.scores +
-         fovea_tensor_offset(plan->problem.score_strides, entry, packed, place.head - part->heads.begin,
+         fovea_tensor_offset(plan->problem.scores.strides, entry, packed, place.head - part->heads.begin,
                              from + place.row - part->rows.begin) +
          (position - part->keys.begin);
 }

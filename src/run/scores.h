@@ -18,7 +18,7 @@ static inline fovea_score_rows fovea_score_rows_of(const fovea_task_context *con
 
 /* Whether the scores that the softmax takes are kept, for weights. */
 static inline int fovea_keeps_weights(const fovea_plan *plan) {
-  return plan->problem.score_output == FOVEA_SCORES_WEIGHTS;
+  return plan->problem.scores.kind == FOVEA_SCORES_WEIGHTS;
 }
 
 /* If scores are wanted: whether those of some row of the tile are, and of some key of the block at `base`. */

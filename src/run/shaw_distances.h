@@ -5,7 +5,7 @@
 #include "../feature/shaw.h"
 #include "task.h"
 
-/* Farther than any shaw_distance: where own keys are beyond it, how far does not matter. */
+/* Farther than any shaw.distance: where own keys are beyond it, how far does not matter. */
 enum { FOVEA_SHAW_FAR = 1 << 24 };
 
 static inline int64_t fovea_clip(int64_t x, int64_t low, int64_t high) {
@@ -22,7 +22,7 @@ static inline int64_t fovea_own_of(const fovea_row_terms *terms, const fovea_til
   return fovea_lane_place(t, lane).row + terms->by->entry->offset;
 }
 
-/* Distances `first` to `last`, from -shaw_distance to shaw_distance. */
+/* Distances `first` to `last`, from -shaw_distance to shaw.distance. */
 typedef struct fovea_distances {
   int64_t first, last;
 } fovea_distances;
@@ -30,13 +30,13 @@ typedef struct fovea_distances {
 /* Those of keys at the positions `keys` from rows whose own keys are at first_own to last_own. */
 static inline fovea_distances fovea_distances_of(const fovea_problem *problem, fovea_interval keys,
                                                  int64_t first_own, int64_t last_own) {
-  const int64_t k = problem->shaw_distance;
+  const int64_t k = problem->shaw.distance;
   return (fovea_distances){fovea_clip(keys.begin - last_own, -k, k), fovea_clip(keys.end - 1 - first_own, -k, k)};
 }
 
 /* How many tables the rows of a kv head have, and the query head of each. */
 static inline int64_t fovea_shaw_tables(const fovea_plan *plan) {
-  return plan->problem.shaw_heads == 1 ? 1 : plan->group;
+  return plan->problem.shaw.heads == 1 ? 1 : plan->group;
 }
 static inline int64_t fovea_shaw_head(const fovea_row_terms *terms, int64_t table) {
   return terms->by->kv_head * terms->by->group + table;
@@ -49,8 +49,8 @@ static inline int fovea_has_shaw_table(const fovea_row_terms *terms, const fovea
 /* The vector of a distance in the table of a query head. */
 static inline const float *fovea_shaw_vector(const fovea_problem *problem, const float *table, int64_t dim,
                                              int64_t head, int64_t distance) {
-  const int64_t first = problem->shaw_heads == 1 ? 0 : head * fovea_shaw_vectors(problem);
-  return table + (first + problem->shaw_distance + distance) * dim;
+  const int64_t first = problem->shaw.heads == 1 ? 0 : head * fovea_shaw_vectors(problem);
+  return table + (first + problem->shaw.distance + distance) * dim;
 }
 
 /* The arrays of a block. */

@@ -5,10 +5,10 @@
 #if FOVEA_BUILDS_TERMS
 
 /* The products of some distances, which are in the place of scores, go where keys find them: the place of a key at
- * distance d from the first row is d + shaw_distance, and further on for later rows, which have lower distances. */
+ * distance d from the first row is d + shaw.distance, and further on for later rows, which have lower distances. */
 static void spread_products(const fovea_row_terms *terms, const fovea_tile *t, int64_t table,
                             fovea_interval distances, fovea_interval places) {
-  const int64_t k = terms->plan->problem.shaw_distance, step = terms->plan->kernels->row_tile;
+  const int64_t k = terms->plan->problem.shaw.distance, step = terms->plan->kernels->row_tile;
   const int64_t own = fovea_own_of(terms, t, 0);
   int64_t shift[FOVEA_ROW_TILE_LIMIT];
   int lanes[FOVEA_ROW_TILE_LIMIT], count = 0;
@@ -55,7 +55,7 @@ static fovea_distances distances_of(const fovea_row_terms *terms, const fovea_ti
 
 void fovea_multiply_shaw_keys(const fovea_row_terms *terms, fovea_tile *t, float *unused_maxima) {
   const fovea_distances seen = distances_of(terms, t);
-  const int64_t k = terms->plan->problem.shaw_distance;
+  const int64_t k = terms->plan->problem.shaw.distance;
   const int64_t own = fovea_own_of(terms, t, 0), span = fovea_own_of(terms, t, t->rows.count - 1) - own;
   const int64_t low = fovea_clip(t->visible.any.begin - own + k, 0, 2 * k + span),
                 high = fovea_clip(t->visible.any.end - 1 - own + k, 0, 2 * k + span);
@@ -95,7 +95,7 @@ static void multiply_decoded(const fovea_row_terms *terms, const fovea_tile *t, 
   };
   terms->plan->kernels->decode_score(&args);
   for (int r = 0; r < count; r++) {
-    float *to = fovea_shaw_products(terms, t) + (row + r) * width + problem->shaw_distance + distances.begin;
+    float *to = fovea_shaw_products(terms, t) + (row + r) * width + problem->shaw.distance + distances.begin;
     for (int i = 0; i < wanted; i++) to[i] = t->layout.scores[r * FOVEA_BLOCK_KEYS + i];
   }
 }
@@ -123,7 +123,7 @@ static void place_row(const float *products, int64_t first, fovea_interval keys,
 /* Row by row. */
 static void place_decoded(const fovea_row_terms *terms, const fovea_tile *t, int64_t base, fovea_interval keys,
                           float *numbers) {
-  const int64_t k = terms->plan->problem.shaw_distance;
+  const int64_t k = terms->plan->problem.shaw.distance;
   for (int row = 0; row < t->rows.count; row++, numbers += FOVEA_BLOCK_KEYS) {
     const float *products = fovea_shaw_products(terms, t) + row * (2 * k + 1);
     const int64_t first = fovea_own_of(terms, t, row) - base - k; /* the key at the lowest distance */
@@ -142,7 +142,7 @@ static void place_decoded(const fovea_row_terms *terms, const fovea_tile *t, int
 
 void fovea_place_shaw_keys(const fovea_row_terms *terms, const fovea_tile *t, int64_t base, fovea_interval keys,
                            fovea_shaw_numbers *numbers) {
-  const int64_t k = terms->plan->problem.shaw_distance, own = fovea_own_of(terms, t, 0);
+  const int64_t k = terms->plan->problem.shaw.distance, own = fovea_own_of(terms, t, 0);
   if (!fovea_rows_lie_in_lanes(&t->layout)) {
     numbers->numbers = fovea_shaw_array(terms, FOVEA_SHAW_NUMBERS);
     numbers->step = FOVEA_BLOCK_KEYS;

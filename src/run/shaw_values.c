@@ -6,7 +6,7 @@
 
 /* Whether a row sees a key of the block at this distance. */
 static int sees_distance(const fovea_shaw_block *block, int row, int64_t distance) {
-  const int64_t k = block->terms->plan->problem.shaw_distance;
+  const int64_t k = block->terms->plan->problem.shaw.distance;
   const int64_t key = fovea_own_of(block->terms, block->tile, row) + distance - block->visible->base;
   const int first = (int)(distance == -k ? 0 : fovea_clip(key, 0, FOVEA_BLOCK_KEYS)),
             end = (int)(distance == k ? FOVEA_BLOCK_KEYS : fovea_clip(key + 1, 0, FOVEA_BLOCK_KEYS));
@@ -112,7 +112,7 @@ static void sum_weights(const fovea_shaw_block *block, int64_t first, int count)
       .key_begin = block->visible->sliced.begin,
       .key_end = block->visible->sliced.end,
       .own = own,
-      .distance = (int)plan->problem.shaw_distance,
+      .distance = (int)plan->problem.shaw.distance,
       .first = (int)first,
       .count = count,
       .sums = fovea_shaw_array(block->terms, FOVEA_SHAW_SUMS),
@@ -195,7 +195,7 @@ static void sum_far(const float *weights, int row, int count, fovea_interval key
 /* Sums the weights of rows `row` to `row` + `count` - 1, which have the same own key, by distances. */
 static void sum_decoded(const fovea_shaw_block *block, int row, int count, fovea_interval keys,
                         fovea_distances met) {
-  const int64_t k = block->terms->plan->problem.shaw_distance;
+  const int64_t k = block->terms->plan->problem.shaw.distance;
   const float *weights = block->tile->layout.scores + row * FOVEA_BLOCK_KEYS;
   float *sums = fovea_shaw_array(block->terms, FOVEA_SHAW_SUMS);
   /* The distance of the block's first key. */

@@ -33,7 +33,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   const fovea_engine *engine = context->engine;
   fovea_tile_state *state = NULL;
-  int whole = plan->part_keys == 0 && !plan->problem.to_state && !fovea_has_vectors(&plan->problem);
+  int whole = plan->part_keys == 0 && !plan->problem.state && !fovea_has_vectors(&plan->problem);
   if (FOVEA_BUILDS_OUTPUTS && t->scored) fovea_keep_rest(fovea_score_rows_of(context), t);
   if (engine->write_span && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
     engine->write_span(context, t);

@@ -13,7 +13,7 @@ static fovea_top_list *lists_of(const fovea_plan *plan, const fovea_tile *t) {
 
 void fovea_begin_top_k(const fovea_plan *plan, fovea_tile *t) {
   if (!fovea_lists_keys(plan)) return;
-  const uint64_t room = (uint64_t)FOVEA_TOP_ROOM(plan->problem.top_k);
+  const uint64_t room = (uint64_t)FOVEA_TOP_ROOM(plan->problem.top.k);
   fovea_top_list *lists = lists_of(plan, t);
   float *next = (float *)(void *)lists + fovea_top_rows_floats(plan->kernels);
   for (int i = 0; i < t->rows.count; i++, next += 2 * room) {
@@ -29,13 +29,13 @@ void fovea_list_keys(const fovea_plan *plan, fovea_tile *t, int64_t base, fovea_
       .key_count = (int)(scores.keys.end - scores.keys.begin),
       .first = (int32_t)(base + scores.keys.begin),
       .lists = lists_of(plan, t),
-      .k = (int)plan->problem.top_k,
+      .k = (int)plan->problem.top.k,
   };
   plan->kernels->top_filter(&args);
 }
 
 void fovea_keep_part_top_k(const fovea_plan *plan, fovea_tile *t, float *kept) {
-  const int k = (int)plan->problem.top_k;
+  const int k = (int)plan->problem.top.k;
   if (!fovea_lists_keys(plan)) return;
   for (int i = 0; i < t->rows.count; i++, kept += fovea_part_top_floats(plan)) {
     fovea_top_list *list = &lists_of(plan, t)[i];
@@ -49,7 +49,7 @@ void fovea_keep_part_top_k(const fovea_plan *plan, fovea_tile *t, float *kept) {
 
 /* A row's candidates, piece by piece: a list has room for a block. */
 static void add_candidates(const fovea_plan *plan, fovea_top_list *list, const float *kept) {
-  const int k = (int)plan->problem.top_k;
+  const int k = (int)plan->problem.top.k;
   int32_t count, keys[FOVEA_BLOCK_KEYS];
   float scores[FOVEA_BLOCK_KEYS];
   memcpy(&count, kept, sizeof count);
@@ -74,15 +74,15 @@ void fovea_merge_part_top_k(const fovea_plan *plan, fovea_tile *t, const float *
 void fovea_write_top_k(const fovea_plan *plan, const fovea_entry *entry, fovea_tile *t,
                        const fovea_tensors *tensors, uint64_t *order) {
   if (!fovea_lists_keys(plan)) return;
-  const fovea_strides strides = plan->problem.top_k_strides;
+  const fovea_strides strides = plan->problem.top.strides;
   for (int i = 0; i < t->rows.count; i++) {
     const int64_t row = fovea_place_offset(&plan->problem, entry, strides, t->places[i]);
     const fovea_top_finish_args args = {
         .list = &lists_of(plan, t)[i],
-        .k = (int)plan->problem.top_k,
+        .k = (int)plan->problem.top.k,
         .order = order,
-        .keys = tensors->top_keys + row,
-        .scores = tensors->top_scores ? tensors->top_scores + row : NULL,
+        .keys = tensors->top.keys + row,
+        .scores = tensors->top.scores ? tensors->top.scores + row : NULL,
     };
     plan->kernels->top_finish(&args);
   }

@@ -7,7 +7,7 @@
 #include "engine.h"
 
 static inline int fovea_lists_keys(const fovea_plan *plan) {
-  return plan->problem.top_k > 0;
+  return plan->problem.top.k > 0;
 }
 
 /* Empties the lists of a tile. */

@@ -5,21 +5,22 @@
 
 #if FOVEA_BUILDS_INT8
 
-static const float *vector_of(const float *numbers, fovea_vectors vectors, int64_t kv_head, int64_t dim) {
-  if (vectors == FOVEA_VECTORS_NONE) return NULL;
-  return vectors == FOVEA_VECTORS_PER_HEAD ? numbers + kv_head * dim : numbers;
+static const float *vector_of(const float *numbers, fovea_channels vectors, int64_t kv_head, int64_t dim) {
+  if (vectors == FOVEA_CHANNELS_NONE) return NULL;
+  return vectors == FOVEA_CHANNELS_PER_HEAD ? numbers + kv_head * dim : numbers;
 }
 
 fovea_channel_scales fovea_find_channel_scales(const fovea_problem *p, const fovea_tensors *tensors,
                                                int64_t kv_head) {
-  return (fovea_channel_scales){vector_of(tensors->key_centre, p->key_centre, kv_head, p->qk_dim),
-                                vector_of(tensors->key_scale, p->key_scale, kv_head, p->qk_dim),
-                                vector_of(tensors->value_scale, p->value_scale, kv_head, p->v_dim)};
+  return (fovea_channel_scales){
+      vector_of(tensors->channels.key_centre, p->channels.key_centre, kv_head, p->qk_dim),
+      vector_of(tensors->channels.key_scale, p->channels.key_scale, kv_head, p->qk_dim),
+      vector_of(tensors->channels.value_scale, p->channels.value_scale, kv_head, p->v_dim)};
 }
 
 /* [row], what a key_centre takes from the scores of a tile's rows. */
 static float *moved_of(const fovea_plan *plan, const fovea_tile *t) {
-  return fovea_tile_array(plan, &t->memory, FOVEA_SCRATCH_VECTORS);
+  return fovea_tile_array(plan, &t->memory, FOVEA_SCRATCH_CHANNELS);
 }
 
 /* Four at a time: that is how gcc makes vectors of a loop at -O2. */

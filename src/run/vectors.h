@@ -8,6 +8,8 @@
 #include "../feature/int8_vectors.h"
 #include "task.h"
 
+#include <fovea/state.h>
+
 /* The vectors of a kv head. */
 fovea_channel_scales fovea_find_channel_scales(const fovea_problem *problem, const fovea_tensors *tensors,
                                                int64_t kv_head);

@@ -20,8 +20,8 @@ static void begin_source(const fovea_run *run, const fovea_task *task, int value
   source->dim = values ? problem->v_dim : problem->qk_dim;
   source->values = values;
   source->alike = run->alike;
-  source->holes = problem->holes;
-  source->layer = run->tensors.layer;
+  source->holes = problem->cache.holes;
+  source->layer = run->tensors.cache.layer;
   source->head = task->kv_head;
   source->found = found;
 }
@@ -38,7 +38,7 @@ void fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker
   context->tensors = tensors;
   context->shared = (float *)(void *)(run->scratch + (size_t)run->workers * plan->worker_scratch);
   context->visibility = fovea_visibility_of(plan, task->entry, task->kv_head);
-  context->visibility.mask = problem->mask_type == FOVEA_MASK_NONE ? NULL : tensors->mask;
+  context->visibility.mask = problem->mask.type == FOVEA_MASK_NONE ? NULL : tensors->mask;
   fovea_scratch_block(plan, worker_scratch, &context->memory);
   context->visibility.copies = context->memory.mask;
   if (FOVEA_BUILDS_INT8 && fovea_has_vectors(problem))
@@ -47,13 +47,13 @@ void fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker
   begin_source(run, task, 1, &found[1], &context->values);
   context->keys.centre = context->channels.key_centre;
   context->terms.plan = plan;
-  if (!fovea_rows_have_terms(problem, plan->features) && !problem->shaw) return; /* the rest is not read */
+  if (!fovea_rows_have_terms(problem, plan->features) && !problem->shaw.kind) return; /* the rest is not read */
   context->terms.by = &context->visibility;
   context->terms.numbers = tensors->terms;
   context->terms.room = fovea_block_array(plan, &context->memory, FOVEA_SCRATCH_TERMS);
   context->terms.scales = fovea_row_scales_of(problem, tensors, task->entry);
-  context->terms.shaw_keys = tensors->shaw_keys;
-  context->terms.shaw_values = tensors->shaw_values;
+  context->terms.shaw_keys = tensors->shaw.keys;
+  context->terms.shaw_values = tensors->shaw.values;
   context->terms.shaw_room = fovea_block_array(plan, &context->memory, FOVEA_SCRATCH_SHAW);
 }
 
@@ -63,7 +63,7 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_decode_state *decod
 }
 
 static const fovea_sequence *sequence_of(const fovea_task_context *context) {
-  return &context->tensors->sequences[context->task->entry->batch];
+  return &context->tensors->cache.sequences[context->task->entry->batch];
 }
 
 /* Finds where the entry's keys and values begin. */
@@ -71,7 +71,7 @@ static void find_keys(fovea_task_context *context) {
   const fovea_problem *problem = &context->plan->problem;
   const fovea_entry *entry = context->task->entry;
   fovea_row_source *keys = &context->keys, *values = &context->values;
-  if (problem->segmented) {
+  if (problem->cache.segmented) {
     keys->sequence = values->sequence = sequence_of(context);
     keys->met_from = values->met_from = context->walk.keys_begin;
     return;
@@ -101,7 +101,7 @@ static void find_rows(const fovea_task_context *context, fovea_tile *t, int sees
       t->queries[i] =
           fovea_element(tensors->q, problem->q_type, fovea_place_offset(problem, entry, problem->q_strides, place));
     }
-    if (!problem->to_state) {
+    if (!problem->state) {
       t->outputs[i] = fovea_output_element(tensors->o, problem->o_type,
                                            fovea_place_offset(problem, entry, problem->o_strides, place));
     }
@@ -122,7 +122,7 @@ static fovea_score_layout layout_of(const fovea_task_context *context, int rows,
 /* fovea_next_block() among blocks that hold a key. */
 static int64_t next_block(const fovea_task_context *context, const fovea_visible_tile *visible, int64_t from) {
   const int64_t block = fovea_next_block(visible, from);
-  return context->plan->problem.holes ? fovea_skip_holes(sequence_of(context), visible, block) : block;
+  return context->plan->problem.cache.holes ? fovea_skip_holes(sequence_of(context), visible, block) : block;
 }
 
 _Static_assert(sizeof(fovea_tile) <= FOVEA_TILE_FLOATS * sizeof(float), "scratch has room for the tiles of a task");
@@ -223,7 +223,7 @@ int fovea_see_block(const fovea_task_context *context, const fovea_tile *t, fove
   fovea_row_words held;
   const int64_t base = context->walk.block;
   const int whole =
-      !context->plan->problem.holes || fovea_holds_block(sequence_of(context), t->visible.any, base, &held);
+      !context->plan->problem.cache.holes || fovea_holds_block(sequence_of(context), t->visible.any, base, &held);
   return fovea_find_visible_block(&context->visibility, &t->visible, base, t->layout.rows, whole ? NULL : &held,
                                   visible);
 }

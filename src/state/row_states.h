@@ -8,7 +8,7 @@
 #include "../base/nodes.h"
 
 static inline fovea_spans fovea_state_spans(const fovea_state *state) {
-  return fovea_spans_of(state->keys_begin, state->keys_end);
+  return fovea_spans_of(state->keys.begin, state->keys.end);
 }
 
 /* The number that states and results have in place of `number`: there is one NaN, and no negative zero. */
@@ -27,7 +27,7 @@ void fovea_clear_undivided(const fovea_kernels *kernels, const fovea_tile_state 
 
 /* A head's sink in the units of scores, log2. */
 static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t head) {
-  return tensors->sinks[head] * (float)FOVEA_LOG2E;
+  return tensors->sink[head] * (float)FOVEA_LOG2E;
 }
 
 #endif

@@ -74,7 +74,7 @@ static void finish_step(fovea_fold *f, const void *pointer) {
       .lse = tensors->lse && f->dim == 0 ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
-  if (FOVEA_BUILDS_TERMS && problem->normaliser) {
+  if (FOVEA_BUILDS_TERMS && problem->normaliser.kind) {
     fovea_find_divisors(problem, args.state.row_sum, NULL, f->row_count, divisors);
     fovea_clear_undivided(f->kernels, &args.state, 0, f->count, f->row_count, divisors);
     args.divisors = divisors;

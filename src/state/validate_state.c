@@ -22,9 +22,9 @@ static fovea_status check_sizes(const char *name, const fovea_state *state, fove
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.batch %jd times heads %jd times rows %jd is more than %jd",
                       name, state->batch, state->heads, state->rows, FOVEA_LENGTH_LIMIT);
   }
-  if (state->keys_begin < 0 || state->keys_end < state->keys_begin || state->keys_end > FOVEA_LENGTH_LIMIT) {
+  if (state->keys.begin < 0 || state->keys.end < state->keys.begin || state->keys.end > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s has keys %jd to %jd; they must ascend, from 0 to %jd", name,
-                      state->keys_begin, state->keys_end, FOVEA_LENGTH_LIMIT);
+                      state->keys.begin, state->keys.end, FOVEA_LENGTH_LIMIT);
   }
   return FOVEA_OK;
 }
@@ -33,7 +33,7 @@ fovea_status fovea_validate_state(const char *name, const fovea_state *state, in
                                   fovea_error *error) {
   fovea_status status = check_sizes(name, state, error);
   if (status) return status;
-  int64_t numbers = fovea_state_numbers(state->dim, state->keys_begin, state->keys_end);
+  int64_t numbers = fovea_state_numbers(state->dim, state->keys.begin, state->keys.end);
   fovea_shape shape = fovea_make_shape(name, state->batch, state->heads, numbers > 0 ? state->rows : 0, numbers,
                                        state->strides, 32);
   status = fovea_validate_strides(&shape, is_output, reach, error);
@@ -83,13 +83,13 @@ fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *ri
   if (!status) status = fovea_validate_state("merged", merged, 1, &merged_reach, error);
   if (!status) status = check_alike(left, "right", right, error);
   if (!status) status = check_alike(left, "merged", merged, error);
-  if (!status && right->keys_begin != left->keys_end) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "right.keys_begin is %jd; it must be left.keys_end, %jd",
-                      right->keys_begin, left->keys_end);
+  if (!status && right->keys.begin != left->keys.end) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "right.keys.begin is %jd; it must be left.keys.end, %jd",
+                      right->keys.begin, left->keys.end);
   }
-  if (!status && (merged->keys_begin != left->keys_begin || merged->keys_end != right->keys_end)) {
+  if (!status && (merged->keys.begin != left->keys.begin || merged->keys.end != right->keys.end)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "merged has keys %jd to %jd; left and right have %jd to %jd",
-                      merged->keys_begin, merged->keys_end, left->keys_begin, right->keys_end);
+                      merged->keys.begin, merged->keys.end, left->keys.begin, right->keys.end);
   }
   if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &left_reach, left->numbers, error);
   if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &right_reach, right->numbers, error);
@@ -103,7 +103,7 @@ static fovea_status check_outputs(const fovea_reach *reaches, const fovea_tensor
     const fovea_reach *reach;
     const void *pointer;
   } results[] = {{&reaches[FOVEA_SHAPE_O], tensors->o}, {&reaches[FOVEA_SHAPE_LSE], tensors->lse}},
-    sinks = {&reaches[FOVEA_SHAPE_SINKS], tensors->sinks};
+    sinks = {&reaches[FOVEA_SHAPE_SINKS], tensors->sink};
   int count = tensors->lse ? 2 : 1;
   fovea_status status = to_state ? FOVEA_OK : fovea_validate_pointer(sinks.reach, sinks.pointer, error);
   for (int i = 0; i < count && !status; i++) {
@@ -127,27 +127,27 @@ static fovea_problem outputs_alone(const fovea_problem *problem) {
   fovea_problem outputs = *problem;
   if (problem->cu_seqlens_q) outputs.batch = 1;
   outputs.cu_seqlens_q = outputs.cu_seqlens_kv = NULL;
-  outputs.offsets = outputs.q_lens = outputs.kv_lens = outputs.kv_begins = outputs.mask_begins = NULL;
+  outputs.offsets = outputs.q_lens = outputs.kv_lens = outputs.kv_begins = outputs.mask.begins = NULL;
   outputs.offset = 0;
   outputs.pattern = NULL;
   outputs.patterns = NULL;
-  outputs.terms = NULL;
-  outputs.term_count = 0;
-  outputs.to_state = 0;
+  outputs.terms.list = NULL;
+  outputs.terms.count = 0;
+  outputs.state = 0;
   return outputs;
 }
 
 /* What a state has no room for. */
 static fovea_status check_normaliser(const fovea_problem *problem, int to_state, fovea_error *error) {
-  if (to_state && problem->normaliser != FOVEA_NORMALISER_SOFTMAX) {
+  if (to_state && problem->normaliser.kind != FOVEA_NORMALISER_SOFTMAX) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "normaliser is %jd and would not be used: states are made of the softmax's outputs only",
-                      (int64_t)problem->normaliser);
+                      (int64_t)problem->normaliser.kind);
   }
-  if (!to_state && problem->divisor == FOVEA_DIVISOR_KEYS) {
+  if (!to_state && problem->normaliser.divisor == FOVEA_DIVISOR_KEYS) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "divisor is %jd and would not be used: a state does not count keys",
-                      (int64_t)problem->divisor);
+                      "normaliser.divisor is %jd and would not be used: a state does not count keys",
+                      (int64_t)problem->normaliser.divisor);
   }
   return FOVEA_OK;
 }
@@ -164,7 +164,7 @@ static fovea_status refuse_unused(const fovea_problem *outputs, const fovea_tens
                                   fovea_error *error) {
   fovea_problem of_call = *outputs;
   const fovea_status status = fovea_refuse_tensors(outputs, tensors, FOVEA_HAS(LSE), error);
-  of_call.to_state = to_state;
+  of_call.state = to_state;
   return status ? status : fovea_refuse_tensors(&of_call, tensors, FOVEA_HAS(SINK), error);
 }
 

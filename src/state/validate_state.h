@@ -21,7 +21,7 @@ fovea_status fovea_check_state_of_problem(const fovea_problem *problem, const fo
 fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *right, const fovea_state *merged,
                                   fovea_error *error);
 
-/* Checks a problem, its outputs and a state, as the caller gave them. One is read to write the other: to_state says
+/* Checks a problem, its outputs and a state, as the caller gave them. One is read to write the other: state says
  * which. Sets copies of the caller's structs. */
 fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tensors *given_tensors, int to_state,
                                     fovea_problem *problem, fovea_tensors *tensors, fovea_state *state,

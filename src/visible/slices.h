@@ -15,8 +15,8 @@ typedef struct fovea_block_slice {
 
 /* Cuts of a block: two for each vector, two for the keys that all rows see, and one between every two pieces of a
  * mask. */
-enum { FOVEA_CUTS_LIMIT = 2 * FOVEA_VECTORS_LIMIT + 2 + FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE };
-enum { FOVEA_SLICES_LIMIT = FOVEA_CUTS_LIMIT * FOVEA_VECTORS_LIMIT };
+enum { FOVEA_CUTS_LIMIT = 2 * FOVEA_CHANNELS_LIMIT + 2 + FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE };
+enum { FOVEA_SLICES_LIMIT = FOVEA_CUTS_LIMIT * FOVEA_CHANNELS_LIMIT };
 
 /* A block cut into slices, in ascending order of keys. No slices: the block is empty. No row sees a key that is in
  * no slice. */
@@ -24,8 +24,8 @@ typedef struct fovea_sliced_block {
   int count;
   fovea_block_slice slices[FOVEA_SLICES_LIMIT];
   /* The keys of each vector; begin == end: none. */
-  int begin[FOVEA_VECTORS_LIMIT];
-  int end[FOVEA_VECTORS_LIMIT];
+  int begin[FOVEA_CHANNELS_LIMIT];
+  int end[FOVEA_CHANNELS_LIMIT];
   /* What the rules let each row see, counted from the block's first key. */
   int32_t from[FOVEA_ROW_TILE_LIMIT];
   int32_t to[FOVEA_ROW_TILE_LIMIT];

@@ -7,10 +7,10 @@
 const char *fovea_mask_row(const fovea_visibility *by, fovea_row_place place, int64_t key) {
   const fovea_problem *problem = by->problem;
   const fovea_entry *entry = by->entry;
-  fovea_mask_strides strides = problem->mask_strides;
+  fovea_mask_strides strides = problem->mask.strides;
   int64_t row = fovea_least(place.row, entry->q_seen - 1); /* later rows see nothing, and the mask may lack them */
   int64_t element = entry->batch * strides.batch + place.head * strides.head + row * strides.row;
-  int bits = fovea_mask_type_bits(problem->mask_type); /* rows of bits begin at whole bytes */
+  int bits = fovea_mask_type_bits(problem->mask.type); /* rows of bits begin at whole bytes */
   return (const char *)by->mask + element * bits / 8 + (key - entry->mask_begin) * strides.key * bits / 8;
 }
 
@@ -154,8 +154,8 @@ void fovea_read_mask(const fovea_visibility *by, const fovea_visible_tile *tile,
     return;
   }
   int64_t first = base > begin ? base : begin;
-  row_copy copy = {.type = problem->mask_type,
-                   .repeats = problem->mask_strides.key == 0,
+  row_copy copy = {.type = problem->mask.type,
+                   .repeats = problem->mask.strides.key == 0,
                    .before = (int)(first - base),
                    .count = (int)(end - first)};
   if (copy.type == FOVEA_MASK_BITS && !copy.repeats) copy.shift = (int)((first - begin) % 8);

@@ -4,7 +4,7 @@
 
 #include "visible_tile.h"
 
-/* The address of the element of a row and a key; of bits, of its byte. The key must not be before mask_begin. */
+/* The address of the element of a row and a key; of bits, of its byte. The key must not be before mask.begin. */
 const char *fovea_mask_row(const fovea_visibility *by, fovea_row_place place, int64_t key);
 
 /* The keys of a block that a row sees by rules and pattern, one bit each. */
@@ -17,7 +17,7 @@ typedef struct fovea_mask_block {
   int present; /* 0: there is none, or it begins after the keys that the tile sees here; nothing else is set */
   fovea_mask_tile tile;
   const void *rows[FOVEA_ROW_TILE_LIMIT];
-  fovea_mask_pieces pieces[FOVEA_VECTORS_LIMIT];
+  fovea_mask_pieces pieces[FOVEA_CHANNELS_LIMIT];
 } fovea_mask_block;
 
 /* Finds the rows of the mask and sums them up in pieces. `tile` says what rows see of the block otherwise, and

@@ -23,11 +23,11 @@ fovea_interval fovea_visible_keys(const fovea_problem *problem, const fovea_entr
   if (problem->causal) end_after(&keys, own, 0);
   begin_at(&keys, own, problem->window_left);
   end_after(&keys, own, problem->window_right);
-  if (problem->chunk_size > 0) {
-    int64_t size = problem->chunk_size < (INT64_C(1) << 50) ? problem->chunk_size : INT64_C(1) << 50;
+  if (problem->chunks.size > 0) {
+    int64_t size = problem->chunks.size < (INT64_C(1) << 50) ? problem->chunks.size : INT64_C(1) << 50;
     int64_t chunk = floor_divide(own, size) * size;
-    begin_at(&keys, chunk, problem->chunk_left);
-    end_after(&keys, chunk + size - 1, problem->chunk_right);
+    begin_at(&keys, chunk, problem->chunks.left);
+    end_after(&keys, chunk + size - 1, problem->chunks.right);
   }
   if (keys.end <= keys.begin) keys.begin = keys.end = 0;
   return keys;
@@ -74,11 +74,11 @@ static int64_t distance_of(int64_t distance) {
 
 int64_t fovea_keys_of_rows(const fovea_problem *problem, int64_t rows) {
   int64_t before = distance_of(problem->window_left), after = distance_of(problem->window_right);
-  if (problem->chunk_size > 0) {
+  if (problem->chunks.size > 0) {
     /* A row's own key may be the first of its chunk, or the last. */
-    int64_t size = distance_of(problem->chunk_size);
-    int64_t left = size - 1 + distance_of(problem->chunk_left),
-            right = size - 1 + distance_of(problem->chunk_right);
+    int64_t size = distance_of(problem->chunks.size);
+    int64_t left = size - 1 + distance_of(problem->chunks.left),
+            right = size - 1 + distance_of(problem->chunks.right);
     if (left < before) before = left;
     if (right < after) after = right;
   }

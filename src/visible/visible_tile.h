@@ -7,7 +7,7 @@
 /* The keys that the rows of a tile see by the rules: of each row, of each vector of rows, and of all rows. */
 typedef struct fovea_visible_tile {
   fovea_interval rows[FOVEA_ROW_TILE_LIMIT]; /* padding sees the keys of the last row */
-  fovea_interval some[FOVEA_VECTORS_LIMIT];  /* keys that some row of the vector sees */
+  fovea_interval some[FOVEA_CHANNELS_LIMIT]; /* keys that some row of the vector sees */
   fovea_interval all;                        /* keys that every row of the tile sees; may be empty */
   fovea_interval any;                        /* keys that some row of the tile sees; end 0: no row sees a key */
   int vectors;

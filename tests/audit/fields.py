@@ -12,23 +12,29 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
-HEADER = (ROOT / "include/fovea/fovea.h").read_text(encoding="utf-8")
+HEADER = "".join((ROOT / "include/fovea" / name).read_text(encoding="utf-8") for name in ("features.h", "fovea.h"))
 LIST = (ROOT / "src/feature/list.inc").read_text(encoding="utf-8")
 
 
 def fields_of(struct):
-    """The names of a struct's fields. Each declaration ends in names that commas separate."""
+    """The names of a struct's fields, and of those of its groups. Each declaration ends in names that commas separate."""
     body = re.search(rf"typedef struct {struct} {{(.*?)}} {struct};", HEADER, re.DOTALL).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
     for declaration in body.split(";"):
+        group = re.match(rf"\s*({struct}_\w+|fovea_range)\s", declaration)
         for name in declaration.split(","):
-            if words := re.findall(r"\w+", name):
+            words = re.findall(r"\w+", name)
+            if words and group and group[1] != "fovea_range":
+                yield from (f"{words[-1]}.{field}" for field in fields_of(group[1]))
+            elif words and group and struct == "fovea_problem":
+                yield from (f"{words[-1]}.begin", f"{words[-1]}.end")
+            elif words:
                 yield words[-1]
 
 
 def listed(macros):
     code = re.sub(r"/\*.*?\*/", "", LIST, flags=re.DOTALL)
-    return re.findall(rf"^(?:{macros})\(\w+, (\w+),", code, re.MULTILINE)
+    return re.findall(rf"^(?:{macros})\(\w+, ([\w.]+),", code, re.MULTILINE)
 
 
 def main():

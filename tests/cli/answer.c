@@ -31,7 +31,7 @@ struct row_rules {
 static float bias_of(const struct row_rules *rules, int64_t key) {
   const struct mask *mask = &rules->question->mask;
   if (mask->type == FOVEA_MASK_NONE) return 0.0f;
-  const int64_t keys = rules->question->data->problem.mask_keys;
+  const int64_t keys = rules->question->data->problem.mask.keys;
   if (keys != FOVEA_UNLIMITED && key >= keys) return -INFINITY;
   return mask_get(mask, rules->batch, rules->head, rules->row, key);
 }
@@ -52,7 +52,7 @@ static int64_t place_of(const fovea_position_term *term, int64_t own, int64_t ke
 
 static float term_of(const struct row_rules *rules, int i, int64_t key) {
   const selftest_data *data = rules->question->data;
-  const fovea_position_term *term = &data->problem.terms[i];
+  const fovea_position_term *term = &data->problem.terms.list[i];
   const int64_t own = rules->row + rules->entry.offset, place = place_of(term, own, key);
   const float number =
       data->extras.terms[i][rules->batch * term->batch + rules->head * term->head + place * term->place];
@@ -71,7 +71,7 @@ static int pattern_sees(const struct row_rules *rules, int64_t key) {
 static int sees(const void *context, int64_t key) {
   const struct row_rules *rules = context;
   const fovea_problem *problem = &rules->question->data->problem;
-  for (int i = 0; i < (int)problem->term_count; i++)
+  for (int i = 0; i < (int)problem->terms.count; i++)
     if (term_of(rules, i, key) == -INFINITY) return 0;
   return row_sees(problem, &rules->entry, rules->row, key) && pattern_sees(rules, key) &&
          bias_of(rules, key) != -INFINITY;
@@ -94,7 +94,7 @@ static void answer_scores(const struct row_rules *rules, const struct contract_r
   const selftest_data *data = rules->question->data;
   const fovea_problem *problem = &data->problem;
   const struct score_part part = problem_score_part(problem);
-  const int weights = problem->score_output == FOVEA_SCORES_WEIGHTS, is_part = data->score_count > 0;
+  const int weights = problem->scores.kind == FOVEA_SCORES_WEIGHTS, is_part = data->score_count > 0;
   const int64_t head = rules->head - part.first_head, row = rules->row - part.first_row;
   if (is_part && (head < 0 || head >= part.heads || row < 0 || row >= part.rows)) return;
   float *scores = rules->question->scores;
@@ -103,10 +103,10 @@ static void answer_scores(const struct row_rules *rules, const struct contract_r
   if (weights)
     contract_row_weights(contract, scores);
   else
-    contract_row_scores(contract, (enum contract_scores)(problem->score_output - FOVEA_SCORES_RAW), scores);
+    contract_row_scores(contract, (enum contract_scores)(problem->scores.kind - FOVEA_SCORES_RAW), scores);
   const int64_t first =
       is_part ? ((rules->batch * part.heads + head) * part.rows + row) * part.keys
-              : at(&problem->score_strides, rules->entry.q_batch, rules->head, rules->entry.q_first + rules->row);
+              : at(&problem->scores.strides, rules->entry.q_batch, rules->head, rules->entry.q_first + rules->row);
   memcpy(data->scores + first, scores + part.first_key, (size_t)part.keys * sizeof *scores);
 }
 
@@ -119,10 +119,11 @@ static void answer_columns(const struct row_rules *rules, const struct contract_
   const selftest_data *data = rules->question->data;
   const fovea_problem *problem = &data->problem;
   const int64_t keys = problem_score_keys(problem);
-  const int64_t end = problem->column_rows.end == FOVEA_UNLIMITED ? problem->q_len : problem->column_rows.end;
+  const int64_t end =
+      problem->column_sums.rows.end == FOVEA_UNLIMITED ? problem->q_len : problem->column_sums.rows.end;
   float *weights = rules->question->scores;
   memset(weights, 0, (size_t)keys * sizeof *weights);
-  if (rules->row >= problem->column_rows.begin && rules->row < end) contract_row_weights(contract, weights);
+  if (rules->row >= problem->column_sums.rows.begin && rules->row < end) contract_row_weights(contract, weights);
   contract_add_columns(weights, keys, rules->row, rules->row == rules->entry.rows - 1, rules->question->sixteen,
                        data->extras.column_sums + (rules->batch * problem->heads + rules->head) * keys);
 }
@@ -137,10 +138,10 @@ static void answer_extras(const struct row_rules *rules, const struct contract_r
   float *most = extras->max_logits + rules->batch * problem->heads + rules->head;
   if (problem->max_logits) *most = larger(*most, contract_row_max(contract));
   if (problem->entropy) extras->entropy[row] = contract_row_entropy(contract);
-  if (problem->top_k > 0)
-    contract_row_top(contract, problem->top_k, extras->top_keys + row * problem->top_k,
-                     extras->top_scores + row * problem->top_k);
-  if (problem->column_sums) answer_columns(rules, contract);
+  if (problem->top.k > 0)
+    contract_row_top(contract, problem->top.k, extras->top_keys + row * problem->top.k,
+                     extras->top_scores + row * problem->top.k);
+  if (problem->column_sums.wanted) answer_columns(rules, contract);
 }
 
 static double scale_of(const struct row_rules *rules) {
@@ -155,8 +156,8 @@ static double scale_of(const struct row_rules *rules) {
 /* The table of the row's head, or NULL. */
 static const float *shaw_of(const struct row_rules *rules, const float *table, int64_t dim) {
   const fovea_problem *problem = &rules->question->data->problem;
-  const int64_t head = problem->shaw_heads == 1 ? 0 : rules->head;
-  return table == NULL ? NULL : table + head * (2 * problem->shaw_distance + 1) * dim;
+  const int64_t head = problem->shaw.heads == 1 ? 0 : rules->head;
+  return table == NULL ? NULL : table + head * (2 * problem->shaw.distance + 1) * dim;
 }
 
 static struct contract_row contract_of(const struct row_rules *rules) {
@@ -178,32 +179,32 @@ static struct contract_row contract_of(const struct row_rules *rules) {
       .scale = scale_of(rules),
       .softcap = problem->softcap,
       .terms = (const float *const *)question->terms,
-      .term_count = (int)problem->term_count,
-      .bias = mask_is_additive(problem->mask_type) ? question->bias : NULL,
+      .term_count = (int)problem->terms.count,
+      .bias = mask_is_additive(problem->mask.type) ? question->bias : NULL,
       .sink = problem->sink == FOVEA_SINK_PER_HEAD ? data->sinks + head
               : problem->sink == FOVEA_SINK_ZERO   ? &zero
                                                    : NULL,
       .sees = sees,
       .rules = rules,
-      .normaliser = (enum contract_normaliser)problem->normaliser,
-      .divisor = (enum contract_divisor)problem->divisor,
-      .divisor_value = problem->divisor_value,
-      .sigmoid_bias = problem->sigmoid_bias,
-      .leaky = problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU,
-      .slope = problem->leaky_slope,
+      .normaliser = (enum contract_normaliser)problem->normaliser.kind,
+      .divisor = (enum contract_divisor)problem->normaliser.divisor,
+      .divisor_value = problem->normaliser.divisor_value,
+      .sigmoid_bias = problem->normaliser.sigmoid_bias,
+      .leaky = problem->activation.kind == FOVEA_SCORE_ACTIVATION_LEAKY_RELU,
+      .slope = problem->activation.leaky_slope,
       .shaw_keys = shaw_of(rules, data->extras.shaw_keys, problem->qk_dim),
       .shaw_values = shaw_of(rules, data->extras.shaw_values, problem->v_dim),
-      .shaw_distance = problem->shaw_distance,
+      .shaw_distance = problem->shaw.distance,
       .own = rules->row + entry->offset,
   };
 }
 
 /* The vector of the row's kv head, or NULL. */
-static const float *vector_of(const struct row_rules *rules, const float *vectors, fovea_vectors kind,
+static const float *vector_of(const struct row_rules *rules, const float *vectors, fovea_channels kind,
                               int64_t dim) {
   const fovea_problem *problem = &rules->question->data->problem;
   const int64_t kv_head = rules->head / (problem->heads / problem->kv_heads);
-  return kind == FOVEA_VECTORS_PER_HEAD ? vectors + kv_head * dim : vectors;
+  return kind == FOVEA_CHANNELS_PER_HEAD ? vectors + kv_head * dim : vectors;
 }
 
 /* A row of a problem with modes. The mask is the last of the terms. */
@@ -216,8 +217,8 @@ static void answer_mode(const struct row_rules *rules, const struct contract_row
   for (; count < contract->term_count; count++) terms[count] = contract->terms[count];
   if (contract->bias != NULL) terms[count++] = contract->bias;
   const struct contract_mode_row row = {
-      .scores = (enum contract_mode)problem->scores,
-      .values = (enum contract_mode)problem->values,
+      .scores = (enum contract_mode)problem->modes.score,
+      .values = (enum contract_mode)problem->modes.value,
       .q = contract->q,
       .k = contract->k,
       .v = contract->v,
@@ -233,9 +234,9 @@ static void answer_mode(const struct row_rules *rules, const struct contract_row
       .sink = contract->sink,
       .sees = contract->sees,
       .rules = contract->rules,
-      .key_centre = vector_of(rules, data->extras.key_centre, problem->key_centre, problem->qk_dim),
-      .key_scale = vector_of(rules, data->extras.key_scale, problem->key_scale, problem->qk_dim),
-      .value_scale = vector_of(rules, data->extras.value_scale, problem->value_scale, problem->v_dim),
+      .key_centre = vector_of(rules, data->extras.key_centre, problem->channels.key_centre, problem->qk_dim),
+      .key_scale = vector_of(rules, data->extras.key_scale, problem->channels.key_scale, problem->qk_dim),
+      .value_scale = vector_of(rules, data->extras.value_scale, problem->channels.value_scale, problem->v_dim),
   };
   contract_mode_row(&row, out, lse);
 }
@@ -247,13 +248,13 @@ static void answer_row(const struct row_rules *rules) {
   const fovea_problem *problem = &data->problem;
   const struct entry *entry = &rules->entry;
   const int64_t row = entry->q_first + rules->row;
-  const int additive = mask_is_additive(problem->mask_type);
+  const int additive = mask_is_additive(problem->mask.type);
   for (int64_t j = 0; additive && j < entry->kv_len; j++) question->bias[j] = bias_of(rules, j);
-  for (int i = 0; i < (int)problem->term_count; i++)
+  for (int i = 0; i < (int)problem->terms.count; i++)
     for (int64_t j = 0; j < entry->kv_len; j++) question->terms[i][j] = term_of(rules, i, j);
   const struct contract_row contract = contract_of(rules);
   float *lse = data->lse + at(&problem->lse_strides, entry->q_batch, rules->head, row);
-  if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT)
+  if (problem->modes.score == FOVEA_MODE_EXACT && problem->modes.value == FOVEA_MODE_EXACT)
     contract_row(&contract, question->out, lse);
   else
     answer_mode(rules, &contract, question->out, lse);
@@ -279,7 +280,7 @@ static void clear_head(const struct row_rules *rules) {
   const fovea_problem *problem = &data->problem;
   const int64_t head = rules->batch * problem->heads + rules->head, keys = problem_score_keys(problem);
   if (problem->max_logits) data->extras.max_logits[head] = -INFINITY;
-  if (problem->column_sums) memset(data->extras.column_sums + head * keys, 0, (size_t)keys * sizeof(float));
+  if (problem->column_sums.wanted) memset(data->extras.column_sums + head * keys, 0, (size_t)keys * sizeof(float));
   memset(rules->question->sixteen, 0, (size_t)(16 * problem->kv_len) * sizeof(float));
 }
 
@@ -305,7 +306,7 @@ void answer_by_contract(selftest_data *data) {
       .k = numbers_of(data->k, problem->k_type, kv_rows * problem->qk_dim),
       .v = numbers_of(data->v, problem->v_type, kv_rows * problem->v_dim),
       .bias = malloc((size_t)((18 + FOVEA_POSITION_TERMS_LIMIT) * keys + problem->v_dim) * sizeof(float)),
-      .mask = {.type = problem->mask_type, .strides = problem->mask_strides, .data = data->mask},
+      .mask = {.type = problem->mask.type, .strides = problem->mask.strides, .data = data->mask},
   };
   assert_non_null(question.bias);
   question.scores = question.bias + keys;

@@ -129,16 +129,16 @@ class Modes(command.InDirectory):
             ("has 3 axes; (dim) or (heads, dim) is needed", "int8", "--key-centre", 1, 4, 40),
             ("has vectors of 39 dims; 40 are needed", "int8", "--key-scale", 39),
             ("has 3 vectors; one for each head of K is needed, 4", "int8", "--value-scale", 3, 40),
-            ("key_centre is 2 and would not be used: scores is not", "bf16", "--key-centre", 40),
-            ("key_scale is 1 and would not be used: scores is not", "exact,int8", "--key-scale", 4, 40),
-            ("value_scale is 2 and would not be used: values is not", "int8,bf16", "--value-scale", 40),
+            ("channels.key_centre is 2 and would not be used: modes.score is not", "bf16", "--key-centre", 40),
+            ("channels.key_scale is 1 and would not be used: modes.score is not", "exact,int8", "--key-scale", 4, 40),
+            ("channels.value_scale is 2 and would not be used: modes.value is not", "int8,bf16", "--value-scale", 40),
         ):
             with self.subTest(text=text):
                 np.save(self.path("vector.npy"), np.ones(shape, np.float32))
                 self.assert_refused(self.command("--arithmetic", arithmetic, option, self.path("vector.npy")), text)
         np.save(self.path("vector.npy"), np.ones(40, np.float32))
         self.assert_refused(self.command(*INT8, "--softcap", "5", "--key-centre", self.path("vector.npy")),
-                            "softcap is 5.000000; with key_centre it must be 0")
+                            "softcap is 5.000000; with channels.key_centre it must be 0")
 
     def test_mistakes(self):
         names = "--arithmetic takes exact, bf16 or int8, or one for scores and one for values"
@@ -156,18 +156,18 @@ class Modes(command.InDirectory):
             ("--allow-amx needs --arithmetic bf16", "--arithmetic", "exact", "--allow-amx"),
             ("--allow-amx and --isa exclude each other", *BF16, "--allow-amx", "--isa", "scalar"),
             ("--allow-amx takes no value", *BF16, "--allow-amx=1"),
-            ("score_output is 1 and would not be used: scores is FOVEA_MODE_BF16",
+            ("scores.kind is 1 and would not be used: modes.score is FOVEA_MODE_BF16",
              *BF16, "--weights", self.path("w.npy")),
-            ("column_sums is 1 and would not be used: values is FOVEA_MODE_BF16",
+            ("column_sums.wanted is 1 and would not be used: modes.value is FOVEA_MODE_BF16",
              "--arithmetic", "exact,bf16", "--column-sums", self.path("c.npy")),
-            ("top_k is 3 and would not be used: scores is FOVEA_MODE_BF16",
+            ("top.k is 3 and would not be used: modes.score is FOVEA_MODE_BF16",
              *BF16, "--topk", "3", "--top-keys", self.path("t.npy")),
-            ("normaliser is 1 and would not be used: scores is FOVEA_MODE_BF16", *BF16, "--normaliser", "relu"),
-            ("score_activation is 1 and would not be used: scores is FOVEA_MODE_BF16",
+            ("normaliser.kind is 1 and would not be used: modes.score is FOVEA_MODE_BF16", *BF16, "--normaliser", "relu"),
+            ("activation.kind is 1 and would not be used: modes.score is FOVEA_MODE_BF16",
              *BF16, "--leaky-relu", "0.2"),
-            ("score_output is 1 and would not be used: scores is FOVEA_MODE_INT8",
+            ("scores.kind is 1 and would not be used: modes.score is FOVEA_MODE_INT8",
              *INT8, "--weights", self.path("w.npy")),
-            ("normaliser is 1 and would not be used: values is FOVEA_MODE_INT8",
+            ("normaliser.kind is 1 and would not be used: modes.value is FOVEA_MODE_INT8",
              "--arithmetic", "exact,int8", "--normaliser", "relu"),
         ):
             with self.subTest(options=options):

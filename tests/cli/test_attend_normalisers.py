@@ -79,7 +79,7 @@ class Normalisers(command.InDirectory):
             ("--divisor takes none, keys, sum or a number, not 'rows'", *relu, "--divisor", "rows"),
             ("--divisor takes none, keys, sum or a number, not '1,2'", *relu, "--divisor", "1,2"),
             ("divisor_value is 0", *relu, "--divisor", "0"),
-            ("divisor is 2 and would not be used", "--divisor", "keys"),
+            ("normaliser.divisor is 2 and would not be used", "--divisor", "keys"),
             ("sigmoid_bias is 1.", *relu, "--sigmoid-bias", "1"),
             ("--sigmoid-bias takes a number", "--normaliser", "sigmoid", "--sigmoid-bias", "x"),
             ("sink is 2 and would not be used", *relu, "--sinks", "zero"),

@@ -67,7 +67,7 @@ class Shaw(command.InDirectory):
             ("has vectors of 24 dims; 10 are needed", "values", 3, 24),
             ("has vectors of 4 distances; 2n + 1 are needed", "keys", 4, 24),
             ("has tables of 2 heads; one for each query head is needed, 4", "keys", 2, 3, 24),
-            ("shaw_distance is 0", "keys", 1, 24),
+            ("shaw.distance is 0", "keys", 1, 24),
         ):
             with self.subTest(text=text):
                 self.table("table", *shape)

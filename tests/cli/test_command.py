@@ -369,7 +369,7 @@ class Scores(InDirectory):
             (["--scores-mode", "1"], "--scores-mode needs --scores"),
             (["--scores", x, "--scores-mode", "4"], "--scores-mode is 4; it must be 0 to 3"),
             (["--topk", "4"], "--topk and --top-keys need each other"),
-            (["--topk", "5000", "--top-keys", x], "top_k is 5000; it must be from 0 to 4096"),
+            (["--topk", "5000", "--top-keys", x], "top.k is 5000; it must be from 0 to 4096"),
             (["--column-sums", x, "--scores", x], "--scores and --column-sums name the same file"),
         ):
             done = run("attend", *self.inputs(), "--out", self.path("o.npy"), *options)

@@ -13,7 +13,7 @@ bool prepare_buckets(const struct test_case *test, struct call *call) {
                              (int)case_number(test, "bidirectional", 0));
   fovea_problem_init(&call->problem, 1, 1, 1, rows, rows, 1, 1);
   fovea_problem_set_terms(&call->problem, &call->term, 1);
-  call->problem.score_output = FOVEA_SCORES_BIASED;
+  call->problem.scores.kind = FOVEA_SCORES_BIASED;
 
   float *table = call_memory(call, count, sizeof *table), *ones = call_memory(call, rows, sizeof *ones);
   float *scores = call_memory(call, rows * rows, sizeof *scores);

@@ -5,8 +5,11 @@
 #include "case.h"
 #include "tools/fovea/printf_like.h"
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 #include <fovea/pattern.h>
+#include <fovea/rotary.h>
+#include <fovea/terms.h>
 
 enum { CALL_PATTERNS = 16 };
 
@@ -19,7 +22,7 @@ struct call {
   fovea_pages pages;                         /* the caches, one page each; call_run() sets k */
   const void *past;                          /* what the caches hold before */
   const struct array *expected;              /* O, or its projection; O has the order of this array */
-  const struct array *expected_scores;       /* if the problem has a score_output */
+  const struct array *expected_scores;       /* if the problem has a scores.kind */
   const struct array *out_weight, *out_bias; /* a projection of O's rows; either may be NULL for none */
   fovea_problem second; /* if it has a struct_size: O is the sum of two calls, of which one gives zeros */
   fovea_tensors second_tensors;

@@ -66,8 +66,8 @@ static void take_segments(struct call *call, const struct operand k[2], const st
     if (k[1].rows > 0) segments[count++] = segment_of(&k[1], &v[1], batch, past ? k[0].rows : 0);
     sequences[batch] = fovea_sequence_of(segments, count);
   }
-  call->problem.segmented = 1;
-  call->tensors.sequences = sequences;
+  call->problem.cache.segmented = 1;
+  call->tensors.cache.sequences = sequences;
   call->tensors.k = call->tensors.v = NULL;
 }
 
@@ -79,22 +79,22 @@ static bool take_mask(const struct array *mask, struct call *call) {
     lengths[axis] = axis < 4 - mask->rank ? 1 : mask->shape[axis - (4 - mask->rank)];
   switch (mask->element) {
   case ELEMENT_BOOL:
-    problem->mask_type = FOVEA_MASK_BOOL;
+    problem->mask.type = FOVEA_MASK_BOOL;
     break;
   case ELEMENT_F32:
-    problem->mask_type = FOVEA_MASK_F32;
+    problem->mask.type = FOVEA_MASK_F32;
     break;
   case ELEMENT_F16:
-    problem->mask_type = FOVEA_MASK_F16;
+    problem->mask.type = FOVEA_MASK_F16;
     break;
   case ELEMENT_BF16:
-    problem->mask_type = FOVEA_MASK_BF16;
+    problem->mask.type = FOVEA_MASK_BF16;
     break;
   default:
     return refuse_element(mask, call);
   }
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, lengths[0], lengths[1], lengths[2], lengths[3]);
-  problem->mask_keys = lengths[3] == 1 ? problem->kv_len : lengths[3];
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, lengths[0], lengths[1], lengths[2], lengths[3]);
+  problem->mask.keys = lengths[3] == 1 ? problem->kv_len : lengths[3];
   call->tensors.mask = mask->data;
   return true;
 }
@@ -120,7 +120,7 @@ static void take_scores(const struct test_case *test, struct call *call) {
                                                FOVEA_SCORES_WEIGHTS};
   const int mode = (int)case_number(test, "qk_matmul_output_mode", 0);
   call->expected_scores = case_output(test, "qk_matmul_output");
-  if (call->expected_scores && mode >= 0 && mode < 4) call->problem.score_output = outputs[mode];
+  if (call->expected_scores && mode >= 0 && mode < 4) call->problem.scores.kind = outputs[mode];
 }
 
 static void note_what_is_left_out(const struct test_case *test, struct call *call) {

@@ -37,8 +37,8 @@ void call_describe(struct call *call, const struct array *tokens, int64_t heads,
 static void take_torch_mask(struct call *call, const struct array *mask, bool padding) {
   fovea_problem *problem = &call->problem;
   const int64_t batch = padding ? mask->shape[0] : 1, rows = padding ? 1 : mask->shape[0], keys = mask->shape[1];
-  problem->mask_type = mask->element == ELEMENT_BOOL ? FOVEA_MASK_BOOL : FOVEA_MASK_F32;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, batch, 1, rows, keys);
+  problem->mask.type = mask->element == ELEMENT_BOOL ? FOVEA_MASK_BOOL : FOVEA_MASK_F32;
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, batch, 1, rows, keys);
   call->tensors.mask = mask->data;
   if (mask->element != ELEMENT_BOOL) return;
   unsigned char *seen = call_memory(call, mask->count, 1);
@@ -131,8 +131,8 @@ static bool prepare_features(const struct test_case *test, struct call *call) {
   fovea_problem_init(&call->problem, q->shape[0], q->shape[1], k->shape[1], q->shape[2], k->shape[2], q->shape[3],
                      v->shape[3]);
   call->problem.scale = 1.0;
-  call->problem.normaliser = FOVEA_NORMALISER_RELU;
-  call->problem.divisor = FOVEA_DIVISOR_SUM;
+  call->problem.normaliser.kind = FOVEA_NORMALISER_RELU;
+  call->problem.normaliser.divisor = FOVEA_DIVISOR_SUM;
   fovea_tensors_init(&call->tensors, narrowed(call, q), narrowed(call, k), v->data, NULL, NULL);
   call->expected = case_output(test, "y");
   call_note(call, "attention over the features of Q and K, with ReLU instead of the softmax");

@@ -1,6 +1,8 @@
 #include "report.h"
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
+#include <fovea/rotary.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +52,7 @@ static const char onnx_semantics[] =
     "  (`offset` is its length). With `nonpad_kv_seqlen` (`kv_lens`) the last row's own key is the last key in\n"
     "  use: `offsets` are these lengths less the rows, which may be negative.\n"
     "- `left_window_size` and `right_window_size` are `window_left` and `window_right`.\n"
-    "- `attn_mask` may have fewer keys (`mask_keys`); it is added after the softcap. Rows that see no key give\n"
+    "- `attn_mask` may have fewer keys (`mask.keys`); it is added after the softcap. Rows that see no key give\n"
     "  zeros.\n"
     "- Tensors of rank 3 are read and written where they lie, by `fovea_strides_rows_before_heads()`.\n"
     "- `past_key` and `past_value` are one segment of a cache, K and V the next, read where they lie. With\n"

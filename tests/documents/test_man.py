@@ -61,7 +61,7 @@ class Command(unittest.TestCase):
 
 class Library(unittest.TestCase):
     def test_declarations(self):
-        sections = header.read(ROOT / "include/fovea/fovea.h")[1]
+        sections = [section for path in sorted(ROOT.glob("include/fovea/*.h")) for section in header.read(path)[1]]
         declared = {each.names[0]: each for group in header.groups(sections) for each in group.declarations}
         page = words("fovea.3")
         shown = re.findall(r"^(\w[\w ]*\*?(fovea_\w+)\([^;]*;)", page, re.MULTILINE)

@@ -99,9 +99,9 @@ static void attend(const struct numbers *x, const fovea_segment *segment, float 
   fovea_tensors tensors;
   fovea_error error;
   fovea_problem_init(&problem, 1, HEADS, HEADS, ROWS, KEYS, DIM, DIM);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   fovea_tensors_init(&tensors, x->q, NULL, NULL, o, NULL);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   require(fovea_attend(&problem, &tensors, NULL, &error), &error);
 }
 

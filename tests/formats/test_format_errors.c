@@ -53,9 +53,9 @@ static void set_scene(struct scene *scene, fovea_format_name name) {
   }
   scene->sequence = fovea_sequence_of(scene->segments, 2);
   fovea_problem_init(&scene->problem, 1, HEADS, HEADS, ROWS, KEYS, DIM, DIM);
-  scene->problem.segmented = 1;
+  scene->problem.cache.segmented = 1;
   fovea_tensors_init(&scene->tensors, q, NULL, NULL, o, lse);
-  scene->tensors.sequences = &scene->sequence;
+  scene->tensors.cache.sequences = &scene->sequence;
 }
 
 static int is_untouched(const void *bytes, size_t size) {
@@ -528,9 +528,9 @@ static void test_random_descriptors(void **state) {
     narrow_make(&sides[1], &f, 1, dim, 1, &segment, 1, &generator);
     const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
     fovea_problem_init(&problem, 1, 1, 1, 1, segment.rows, dim, dim);
-    problem.segmented = 1;
+    problem.cache.segmented = 1;
     fovea_tensors_init(&tensors, row, NULL, NULL, outputs, NULL);
-    tensors.sequences = &sequence;
+    tensors.cache.sequences = &sequence;
     if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     narrow_destroy(&sides[0]);
     narrow_destroy(&sides[1]);

@@ -103,7 +103,7 @@ static void fill_side(const struct narrow *n, const fovea_segment *segment, int 
 
 /* Gives a segment the caller's centre, or, `changed`, that with another bit in one number of the last head. */
 static void take_centre(struct narrow *n, const struct trial *trial, int changed) {
-  if (n->centre.mapping == NULL || trial->problem.key_centre == FOVEA_VECTORS_NONE) return;
+  if (n->centre.mapping == NULL || trial->problem.channels.key_centre == FOVEA_CHANNELS_NONE) return;
   const size_t bytes = (size_t)n->dim * sizeof(float);
   for (int64_t h = 0; h < n->kv_heads; h++)
     memcpy(n->centre.data + (size_t)h * bytes, vectors_of_head(trial, h).key_centre, bytes);
@@ -134,7 +134,7 @@ static void fill(struct scene *scene, struct trial *trial, enum kind kind, struc
         fovea_format_panel_bytes(&k, p->qk_dim, NULL) > 0)
       segment->k_layout = FOVEA_KEYS_IN_PANELS;
     narrow_make(&scene->keys[i], &k, p->kv_heads, p->qk_dim,
-                p->key_centre ? generator_below(generator, 3) > 0 : i % 4 == 1, segment, 0, generator);
+                p->channels.key_centre ? generator_below(generator, 3) > 0 : i % 4 == 1, segment, 0, generator);
     if (i % 4 != 2) take_centre(&scene->keys[i], trial, i % 4 == 1);
     narrow_make(&scene->values[i], &v, p->kv_heads, p->v_dim, i % 4 == 2, segment, 1, generator);
     if (kind == IN_PLACE) make_scales_positive(&scene->values[i], segment, 1, p->kv_heads);
@@ -166,8 +166,8 @@ static void check_row(const struct scene *scene, struct trial *trial, int64_t he
   const struct mode_vectors vectors = vectors_of_head(trial, kv);
   float out[MOST_DIMS], lse;
   const struct contract_mode_row rules = {
-      .scores = (enum contract_mode)p->scores,
-      .values = (enum contract_mode)p->values,
+      .scores = (enum contract_mode)p->modes.score,
+      .values = (enum contract_mode)p->modes.value,
       .q = tensor_row(&trial->q, 0, head, row),
       .k = tensor_row(&trial->k, 0, kv, 0),
       .v = tensor_row(&trial->v, 0, kv, 0),
@@ -222,8 +222,8 @@ static void set_modes(fovea_problem *problem, int i) {
                                         {FOVEA_MODE_EXACT, FOVEA_MODE_INT8},
                                         {FOVEA_MODE_INT8, FOVEA_MODE_BF16},
                                         {FOVEA_MODE_BF16, FOVEA_MODE_INT8}};
-  problem->scores = modes[i % 5][0];
-  problem->values = modes[i % 5][1];
+  problem->modes.score = modes[i % 5][0];
+  problem->modes.value = modes[i % 5][1];
 }
 
 static void check_many(int count, enum kind kind, int vectors) {
@@ -274,7 +274,7 @@ static void test_in_place(void **state) {
                        dims[generator_below(&generator, 6)]);
     problem.causal = 1;
     problem.offset = kv_len - q_len;
-    problem.scores = problem.values = FOVEA_MODE_INT8;
+    problem.modes.score = problem.modes.value = FOVEA_MODE_INT8;
     if (i % 3 == 2) problem.window_left = generator_below(&generator, 100);
     if (i % 5 == 4) problem_random_vectors(&problem, &generator);
     check(&problem, IN_PLACE, (uint64_t)i, &generator);

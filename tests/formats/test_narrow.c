@@ -129,8 +129,8 @@ static void test_mixed(void **state) {
     problem_random_normaliser(problem, &generator);
     problem_random_modes(problem, &generator, 4);
     /* int8 takes some rows as they lie, not as their numbers: test_int8_rows.c */
-    if (problem->scores == FOVEA_MODE_INT8) problem->scores = FOVEA_MODE_BF16;
-    if (problem->values == FOVEA_MODE_INT8) problem->values = FOVEA_MODE_BF16;
+    if (problem->modes.score == FOVEA_MODE_INT8) problem->modes.score = FOVEA_MODE_BF16;
+    if (problem->modes.value == FOVEA_MODE_INT8) problem->modes.value = FOVEA_MODE_BF16;
     problem_remove_vectors(problem);
     check_formats(problem, &k, &v, 1, (uint64_t)i, &generator);
   }
@@ -200,7 +200,7 @@ static void check_holes(const fovea_problem *problem, const fovea_format *k, con
   unsigned char held[700];
   fovea_segment left[SEGMENTS];
   fovea_problem masked = *problem;
-  masked.mask_type = FOVEA_MASK_BOOL;
+  masked.mask.type = FOVEA_MASK_BOOL;
   struct trial expected = trial_create(&masked, seed), trial = trial_create(problem, seed);
   cache_fill(&cache, &expected, 0, k, v, mixed, generator);
   const fovea_sequence all = fovea_sequence_of(cache.segments, cache.count);
@@ -210,7 +210,7 @@ static void check_holes(const fovea_problem *problem, const fovea_format *k, con
       for (int64_t key = 0; key < problem->kv_len; key++)
         mask_set(&expected.mask, 0, h, i, key, held[key] ? 0.0f : -INFINITY);
   trial_run_cached(&expected, "scalar", &all, NULL);
-  trial.problem.holes = 1;
+  trial.problem.cache.holes = 1;
   for (const char *const *isa = usable_isas_for(problem); *isa != NULL; isa++) {
     trial_run_cached(&trial, *isa, &some, NULL);
     assert_same_outputs(&trial, &expected);

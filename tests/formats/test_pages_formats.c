@@ -25,11 +25,11 @@ static void run_layer(struct trial *trial, const char *isa, const fovea_sequence
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_begins = begins;
   tensors.k = tensors.v = NULL;
-  tensors.sequences = sequences;
-  tensors.layer = layer;
+  tensors.cache.sequences = sequences;
+  tensors.cache.layer = layer;
   trial_clear(trial);
   const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
   trial_load(trial);
@@ -297,30 +297,10 @@ static void test_own(void **state) {
   }
 }
 
-/* A program whose structs have no formats gets the segments that it always got. */
-static void test_earlier_pages(void **state) {
-  (void)state;
-  enum { EARLIER = offsetof(fovea_pages, k_format) };
-  float memory[2][4 * 16 * 8];
-  struct guarded earlier = guarded_create(EARLIER, GUARD_AT_END);
-  fovea_pages pages, *first = (fovea_pages *)(void *)earlier.data;
-  fovea_segment segments[2];
-  fovea_pages_init(&pages, 4, 16, 1, 8, 8, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
-  fovea_pages_init_sized(first, EARLIER, sizeof(fovea_segment), 4, 16, 1, 8, 8, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
-  first->k = pages.k = memory[0];
-  first->v = pages.v = memory[1];
-  assert_int_equal(fovea_cache_contiguous(&pages, 2, &segments[0], NULL), FOVEA_OK);
-  assert_int_equal(fovea_cache_contiguous(first, 2, &segments[1], NULL), FOVEA_OK);
-  assert_memory_equal(&segments[0], &segments[1], sizeof segments[0]);
-  const fovea_format format = narrow_format(FOVEA_FORMAT_I8_ROWS);
-  assert_int_equal(fovea_pages_set_formats(first, &format, NULL, NULL), FOVEA_ERROR_ARGUMENT);
-  guarded_destroy(&earlier);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kinds),        cmocka_unit_test(test_one_side), cmocka_unit_test(test_descriptors),
-      cmocka_unit_test(test_joined_pages), cmocka_unit_test(test_own),      cmocka_unit_test(test_earlier_pages),
+      cmocka_unit_test(test_joined_pages), cmocka_unit_test(test_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,8 +242,8 @@ static void test_hidden_keys(void **state) {
       problem.causal = 1;
       problem.window_left = 20;
     } else if (i % 3 == 2) {
-      problem.mask_type = FOVEA_MASK_BOOL;
-      problem.mask_strides = (fovea_mask_strides){0, 0, 0, 1};
+      problem.mask.type = FOVEA_MASK_BOOL;
+      problem.mask.strides = (fovea_mask_strides){0, 0, 0, 1};
     }
     int64_t length = KEYS - 10;
     if (i % 3 == 0) problem.kv_lens = &length;

@@ -71,9 +71,9 @@ static void check_attention(int format, const struct cache *cache, int way, int6
     problem.causal = 1;
     struct trial trial = trial_create(&problem, 1);
     fovea_tensors tensors = trial_tensors(&trial);
-    problem.segmented = 1;
+    problem.cache.segmented = 1;
     tensors.k = tensors.v = NULL;
-    tensors.sequences = &cache->sequence;
+    tensors.cache.sequences = &cache->sequence;
     name_case(name, "attention", format, way, dim, i);
     const int sets = mode_sets_for(&problem, names);
     for (int set = 0; set < sets; set++) assert_small_stacks(name, &problem, &tensors, names[set]);

@@ -4,6 +4,8 @@
 
 #include "scene.h"
 
+#include <fovea/rotary.h>
+
 void append(struct scene *scene);
 
 /* Whether an embedding may rotate keys of `dim`. */

@@ -34,9 +34,9 @@ static void take_rules(fovea_problem *problem, struct bytes *bytes) {
   if (bytes_one_in(bytes, 4)) problem->softcap = 1.0 + (double)bytes_below(bytes, 40);
   if (bytes_one_in(bytes, 4)) problem->sink = FOVEA_SINK_ZERO;
   if (!bytes_one_in(bytes, 4) || problem->kv_len < 0 || problem->kv_len > KEYS) return;
-  problem->keys_begin = bytes_below(bytes, problem->kv_len + 1);
+  problem->keys.begin = bytes_below(bytes, problem->kv_len + 1);
   if (bytes_below(bytes, 2))
-    problem->keys_end = problem->keys_begin + bytes_below(bytes, problem->kv_len - problem->keys_begin + 1);
+    problem->keys.end = problem->keys.begin + bytes_below(bytes, problem->kv_len - problem->keys.begin + 1);
 }
 
 /* Queries are bytes of the arena as it was filled, in any type. */
@@ -86,19 +86,19 @@ static void destroy(struct attention *attention) {
 
 /* The first wanted key of an entry; then behind its last. */
 static int64_t first_key(const struct attention *attention, int64_t entry) {
-  const int64_t begin = attention->begins[entry], first = attention->problem.keys_begin;
+  const int64_t begin = attention->begins[entry], first = attention->problem.keys.begin;
   return begin > first ? begin : first;
 }
 
 static int64_t end_key(const struct attention *attention, int64_t entry) {
-  const int64_t end = attention->ends[entry], wanted = attention->problem.keys_end;
+  const int64_t end = attention->ends[entry], wanted = attention->problem.keys.end;
   return wanted != FOVEA_UNLIMITED && wanted < end ? wanted : end;
 }
 
 /* Whether rows would lie before all keys of an entry by an offset that nobody set, and that matters. */
 static int has_lost_rows(const fovea_problem *problem, int64_t keys) {
   const int window = problem->window_left != FOVEA_UNLIMITED || problem->window_right != FOVEA_UNLIMITED;
-  if (problem->offset != FOVEA_OFFSET_BOTTOM_RIGHT || (!problem->causal && !window && problem->chunk_size == 0))
+  if (problem->offset != FOVEA_OFFSET_BOTTOM_RIGHT || (!problem->causal && !window && problem->chunks.size == 0))
     return 0;
   return keys > 0 && keys < problem->q_len;
 }
@@ -158,9 +158,9 @@ static void attend_contiguously(const struct scene *scene, const struct attentio
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, attention->q, k, v, attention->expected, attention->expected_lse);
   tensors.mask = mask;
-  problem.mask_type = FOVEA_MASK_BOOL;
-  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, problem.batch, 1, 1, problem.kv_len);
-  problem.mask_strides.batch = problem.kv_len;
+  problem.mask.type = FOVEA_MASK_BOOL;
+  problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, problem.batch, 1, 1, problem.kv_len);
+  problem.mask.strides.batch = problem.kv_len;
   EXPECT(fovea_attend(&problem, &tensors, NULL, NULL) == FOVEA_OK);
   free(k);
   free(v);
@@ -178,14 +178,14 @@ void attend(struct scene *scene, int holes) {
   create(&attention, scene);
   const enum verdict verdict = judge(scene, &attention);
   fovea_problem problem = attention.problem;
-  problem.segmented = 1;
-  problem.holes = holes;
+  problem.cache.segmented = 1;
+  problem.cache.holes = holes;
   problem.kv_begins = attention.begins;
   const char *const isa = scene_isa(scene);
   fovea_tensors tensors;
   fovea_error error;
   fovea_tensors_init(&tensors, attention.q, NULL, NULL, attention.o, attention.lse);
-  tensors.sequences = scene->wild && bytes_one_in(scene->bytes, 32) ? NULL : attention.sequences;
+  tensors.cache.sequences = scene->wild && bytes_one_in(scene->bytes, 32) ? NULL : attention.sequences;
   if (verdict != VERDICT_ELSEWHERE) {
     if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
     const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
@@ -193,7 +193,7 @@ void attend(struct scene *scene, int holes) {
     EXPECT(arena_is_as_modelled(&scene->arena));
     EXPECT(status == FOVEA_OK || scene->wild || verdict == VERDICT_REFUSED);
     if (status == FOVEA_OK) {
-      EXPECT(verdict == VERDICT_RIGHT && tensors.sequences != NULL);
+      EXPECT(verdict == VERDICT_RIGHT && tensors.cache.sequences != NULL);
       attend_contiguously(scene, &attention);
       EXPECT(memcmp(attention.o, attention.expected, attention.o_size) == 0);
       EXPECT(memcmp(attention.lse, attention.expected_lse, attention.lse_size) == 0);

@@ -4,6 +4,7 @@
 
 #include "arena.h"
 
+#include <fovea/cache.h>
 #include <fovea/fovea.h>
 
 enum { DIM_LIMIT = 300 };

@@ -5,6 +5,7 @@
 #include "support/problems.h"
 #include "wild.h"
 
+#include <fovea/state.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,17 +66,17 @@ static void take_types(fovea_problem *problem, struct bytes *bytes) {
 
 /* A mask that repeats along any axes, may have fewer keys than the problem, and has gaps between its rows. */
 static void take_mask(fovea_problem *problem, struct bytes *bytes) {
-  problem->mask_type = (fovea_mask_type)bytes_below(bytes, 6);
-  if (problem->mask_type == FOVEA_MASK_NONE) return;
+  problem->mask.type = (fovea_mask_type)bytes_below(bytes, 6);
+  if (problem->mask.type == FOVEA_MASK_NONE) return;
   const int64_t broadcast = bytes_below(bytes, 16);
   if (bytes_one_in(bytes, 4) && problem->kv_len >= 0 && problem->kv_len < INT16_MAX)
-    problem->mask_keys = bytes_below(bytes, problem->kv_len + 1);
-  const int64_t has = problem->mask_keys == FOVEA_UNLIMITED ? problem->kv_len : problem->mask_keys;
+    problem->mask.keys = bytes_below(bytes, problem->kv_len + 1);
+  const int64_t has = problem->mask.keys == FOVEA_UNLIMITED ? problem->kv_len : problem->mask.keys;
   const int64_t columns = broadcast & 1 ? 1 : has, rows = broadcast & 2 ? 1 : problem->q_len;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, broadcast & 4 ? 1 : problem->batch,
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, broadcast & 4 ? 1 : problem->batch,
                                             broadcast & 8 ? 1 : problem->heads, rows, columns);
-  if (columns == 1 && has != 1) problem->mask_strides.key = 0;
-  if (bytes_one_in(bytes, 4) && rows == 1) problem->mask_strides.row = -8 * bytes_below(bytes, 16);
+  if (columns == 1 && has != 1) problem->mask.strides.key = 0;
+  if (bytes_one_in(bytes, 4) && rows == 1) problem->mask.strides.row = -8 * bytes_below(bytes, 16);
 }
 
 static void take_layout(fovea_problem *problem, struct bytes *bytes) {
@@ -131,26 +132,26 @@ static const struct field fields[] = {
     FIELD(INTEGER, causal),
     FIELD(LONG, window_left),
     FIELD(LONG, window_right),
-    FIELD(LONG, chunk_size),
-    FIELD(LONG, chunk_left),
-    FIELD(LONG, chunk_right),
+    FIELD(LONG, chunks.size),
+    FIELD(LONG, chunks.left),
+    FIELD(LONG, chunks.right),
     FIELD(LONG, offset),
     FIELD(INTEGER, q_type),
     FIELD(INTEGER, k_type),
     FIELD(INTEGER, v_type),
     FIELD(INTEGER, o_type),
-    FIELD(INTEGER, mask_type),
-    FIELD(LONG, mask_strides.batch),
-    FIELD(LONG, mask_strides.head),
-    FIELD(LONG, mask_strides.row),
-    FIELD(LONG, mask_strides.key),
-    FIELD(LONG, mask_keys),
-    FIELD(LONG, mask_begin),
+    FIELD(INTEGER, mask.type),
+    FIELD(LONG, mask.strides.batch),
+    FIELD(LONG, mask.strides.head),
+    FIELD(LONG, mask.strides.row),
+    FIELD(LONG, mask.strides.key),
+    FIELD(LONG, mask.keys),
+    FIELD(LONG, mask.begin),
     FIELD(REAL, softcap),
     FIELD(INTEGER, sink),
-    FIELD(LONG, keys_begin),
-    FIELD(LONG, keys_end),
-    FIELD(INTEGER, to_state),
+    FIELD(LONG, keys.begin),
+    FIELD(LONG, keys.end),
+    FIELD(INTEGER, state),
 };
 
 static void *allocate(size_t size) {
@@ -221,14 +222,14 @@ static void take_isa(struct description *description, struct bytes *bytes, enum 
     for (int i = 0; i < 11; i++) description->isa[i] = (char)bytes_one(bytes);
 }
 
-/* keys_begin and keys_end. */
+/* keys.begin and keys.end. */
 static void take_keys(fovea_problem *problem, struct bytes *bytes) {
   const int64_t choice = bytes_below(bytes, 8);
   if (choice == 0 || problem->kv_len < 0 || problem->kv_len > INT16_MAX) return;
-  if (choice == 1 || choice == 2) problem->keys_begin = bytes_below(bytes, problem->kv_len + 1);
-  if (choice == 3) problem->keys_begin = problem->kv_len / FOVEA_SPAN_KEYS * FOVEA_SPAN_KEYS;
+  if (choice == 1 || choice == 2) problem->keys.begin = bytes_below(bytes, problem->kv_len + 1);
+  if (choice == 3) problem->keys.begin = problem->kv_len / FOVEA_SPAN_KEYS * FOVEA_SPAN_KEYS;
   if (choice == 2 || choice == 4)
-    problem->keys_end = problem->keys_begin + bytes_below(bytes, problem->kv_len - problem->keys_begin + 1);
+    problem->keys.end = problem->keys.begin + bytes_below(bytes, problem->kv_len - problem->keys.begin + 1);
 }
 
 static int64_t entry_keys(const fovea_problem *problem, int64_t b) {
@@ -239,17 +240,17 @@ static int64_t entry_keys(const fovea_problem *problem, int64_t b) {
 /* A mask that begins at a later key than the first, the same for all entries or not. */
 static void take_mask_begin(struct description *description, struct bytes *bytes, enum description_kind kind) {
   fovea_problem *problem = &description->problem;
-  if (problem->mask_type == FOVEA_MASK_NONE) return;
+  if (problem->mask.type == FOVEA_MASK_NONE) return;
   const int64_t choice = bytes_below(bytes, 8), keys = problem->kv_len;
   if (choice < 2 && keys > 0 && keys < INT16_MAX) {
-    problem->mask_begin = bytes_below(bytes, keys + 1);
-    if (problem->mask_keys > keys - problem->mask_begin) problem->mask_keys = keys - problem->mask_begin;
+    problem->mask.begin = bytes_below(bytes, keys + 1);
+    if (problem->mask.keys > keys - problem->mask.begin) problem->mask.keys = keys - problem->mask.begin;
   }
   if (choice < 1 || choice > 2 || problem->batch < 1 || problem->batch > ENTRIES) return;
   int64_t *begins = description->lists[5] = allocate((size_t)problem->batch * sizeof *begins);
   for (int64_t b = 0; b < problem->batch; b++) begins[b] = length_up_to(bytes, entry_keys(problem, b), kind);
-  if (kind == DESCRIBE_SOUND) problem->mask_begin = 0;
-  problem->mask_begins = begins;
+  if (kind == DESCRIBE_SOUND) problem->mask.begin = 0;
+  problem->mask.begins = begins;
 }
 
 /* Keys before which others are padding. */

@@ -4,6 +4,7 @@
 #include "support/rules.h"
 #include "wild.h"
 
+#include <fovea/terms.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,32 +12,32 @@
   { FIELD_##kind, offsetof(type, name) }
 
 static const struct field problem_fields[] = {
-    FIELD(LONG, fovea_problem, term_count),
-    FIELD(LONG, fovea_problem, term_size),
+    FIELD(LONG, fovea_problem, terms.count),
+    FIELD(LONG, fovea_problem, terms.size),
     FIELD(INTEGER, fovea_problem, scales),
-    FIELD(INTEGER, fovea_problem, normaliser),
-    FIELD(INTEGER, fovea_problem, divisor),
-    FIELD(REAL, fovea_problem, divisor_value),
-    FIELD(REAL, fovea_problem, sigmoid_bias),
-    FIELD(INTEGER, fovea_problem, score_output),
-    FIELD(LONG, fovea_problem, score_strides.batch),
-    FIELD(LONG, fovea_problem, score_strides.head),
-    FIELD(LONG, fovea_problem, score_strides.row),
-    FIELD(LONG, fovea_problem, score_heads.begin),
-    FIELD(LONG, fovea_problem, score_heads.end),
-    FIELD(LONG, fovea_problem, score_rows.begin),
-    FIELD(LONG, fovea_problem, score_rows.end),
-    FIELD(LONG, fovea_problem, score_keys.begin),
-    FIELD(LONG, fovea_problem, score_keys.end),
+    FIELD(INTEGER, fovea_problem, normaliser.kind),
+    FIELD(INTEGER, fovea_problem, normaliser.divisor),
+    FIELD(REAL, fovea_problem, normaliser.divisor_value),
+    FIELD(REAL, fovea_problem, normaliser.sigmoid_bias),
+    FIELD(INTEGER, fovea_problem, scores.kind),
+    FIELD(LONG, fovea_problem, scores.strides.batch),
+    FIELD(LONG, fovea_problem, scores.strides.head),
+    FIELD(LONG, fovea_problem, scores.strides.row),
+    FIELD(LONG, fovea_problem, scores.heads.begin),
+    FIELD(LONG, fovea_problem, scores.heads.end),
+    FIELD(LONG, fovea_problem, scores.rows.begin),
+    FIELD(LONG, fovea_problem, scores.rows.end),
+    FIELD(LONG, fovea_problem, scores.keys.begin),
+    FIELD(LONG, fovea_problem, scores.keys.end),
     FIELD(INTEGER, fovea_problem, max_logits),
-    FIELD(LONG, fovea_problem, top_k),
-    FIELD(LONG, fovea_problem, top_k_strides.batch),
-    FIELD(LONG, fovea_problem, top_k_strides.head),
-    FIELD(LONG, fovea_problem, top_k_strides.row),
+    FIELD(LONG, fovea_problem, top.k),
+    FIELD(LONG, fovea_problem, top.strides.batch),
+    FIELD(LONG, fovea_problem, top.strides.head),
+    FIELD(LONG, fovea_problem, top.strides.row),
     FIELD(INTEGER, fovea_problem, entropy),
-    FIELD(INTEGER, fovea_problem, column_sums),
-    FIELD(LONG, fovea_problem, column_rows.begin),
-    FIELD(LONG, fovea_problem, column_rows.end),
+    FIELD(INTEGER, fovea_problem, column_sums.wanted),
+    FIELD(LONG, fovea_problem, column_sums.rows.begin),
+    FIELD(LONG, fovea_problem, column_sums.rows.end),
 };
 
 static const struct field term_fields[] = {
@@ -105,25 +106,25 @@ static fovea_range any_range(struct bytes *bytes, int64_t length) {
 /* The strides of a part are contiguous; those of all keep what the layout says, or their default. */
 static void take_score_part(fovea_problem *problem, struct bytes *bytes) {
   if (bytes_one_in(bytes, 2) || problem->batch < 1 || problem->batch > 64) return;
-  problem->score_heads = any_range(bytes, problem->heads);
-  problem->score_rows = any_range(bytes, problem->q_len);
-  problem->score_keys = any_range(bytes, problem_score_keys(problem));
+  problem->scores.heads = any_range(bytes, problem->heads);
+  problem->scores.rows = any_range(bytes, problem->q_len);
+  problem->scores.keys = any_range(bytes, problem_score_keys(problem));
   const struct score_part part = problem_score_part(problem);
   const int64_t sizes[] = {part.heads, part.rows, part.keys};
   for (int i = 0; i < 3; i++)
     if (sizes[i] < 0 || sizes[i] > INT16_MAX) return;
-  problem->score_strides = (fovea_strides){part.heads * part.rows * part.keys, part.rows * part.keys, part.keys};
+  problem->scores.strides = (fovea_strides){part.heads * part.rows * part.keys, part.rows * part.keys, part.keys};
 }
 
 static void take_outputs(fovea_problem *problem, struct bytes *bytes) {
   const int64_t wanted = bytes_below(bytes, 32);
   problem->max_logits = (int)(wanted & 1);
   problem->entropy = (int)(wanted >> 1 & 1);
-  problem->column_sums = (int)(wanted >> 2 & 1);
-  if (problem->column_sums) problem->column_rows = any_range(bytes, problem->q_len);
-  if (wanted & 8) problem->top_k = 1 + bytes_below(bytes, bytes_one_in(bytes, 4) ? 600 : 20);
-  problem->score_output = (fovea_score_output)(wanted & 16 ? bytes_below(bytes, 5) : 0);
-  if (problem->score_output) take_score_part(problem, bytes);
+  problem->column_sums.wanted = (int)(wanted >> 2 & 1);
+  if (problem->column_sums.wanted) problem->column_sums.rows = any_range(bytes, problem->q_len);
+  if (wanted & 8) problem->top.k = 1 + bytes_below(bytes, bytes_one_in(bytes, 4) ? 600 : 20);
+  problem->scores.kind = (fovea_score_output)(wanted & 16 ? bytes_below(bytes, 5) : 0);
+  if (problem->scores.kind) take_score_part(problem, bytes);
 }
 
 /* With what others exclude, so that most sound problems have a plan. */
@@ -132,16 +133,19 @@ static void take_normaliser(fovea_problem *problem, struct bytes *bytes) {
                       biases[] = {0.0, -4.5, 90.0, 1e38, -1e-30};
   const int64_t choice = bytes_below(bytes, 24);
   if (choice > 11) return;
-  problem->normaliser = (fovea_normaliser)(1 + choice % 3);
-  problem->divisor = (fovea_divisor)(choice / 3);
-  if (problem->divisor == FOVEA_DIVISOR_CONSTANT) problem->divisor_value = divisors[bytes_below(bytes, 5)];
-  if (problem->normaliser == FOVEA_NORMALISER_SIGMOID) problem->sigmoid_bias = biases[bytes_below(bytes, 5)];
+  problem->normaliser.kind = (fovea_normaliser)(1 + choice % 3);
+  problem->normaliser.divisor = (fovea_divisor)(choice / 3);
+  if (problem->normaliser.divisor == FOVEA_DIVISOR_CONSTANT)
+    problem->normaliser.divisor_value = divisors[bytes_below(bytes, 5)];
+  if (problem->normaliser.kind == FOVEA_NORMALISER_SIGMOID)
+    problem->normaliser.sigmoid_bias = biases[bytes_below(bytes, 5)];
   if (bytes_one_in(bytes, 8)) return;
   problem->sink = FOVEA_SINK_NONE;
-  problem->max_logits = problem->entropy = problem->column_sums = 0;
-  problem->column_rows = (fovea_range){0, FOVEA_UNLIMITED};
-  problem->top_k = 0;
-  if (problem->divisor == FOVEA_DIVISOR_KEYS && problem->term_count > 0) problem->divisor = FOVEA_DIVISOR_NONE;
+  problem->max_logits = problem->entropy = problem->column_sums.wanted = 0;
+  problem->column_sums.rows = (fovea_range){0, FOVEA_UNLIMITED};
+  problem->top.k = 0;
+  if (problem->normaliser.divisor == FOVEA_DIVISOR_KEYS && problem->terms.count > 0)
+    problem->normaliser.divisor = FOVEA_DIVISOR_NONE;
 }
 
 /* Sound problems with a mode lose what modes do not know. */
@@ -150,8 +154,8 @@ static void take_scales_or_modes(fovea_problem *problem, struct bytes *bytes, en
   if (choice < 4) {
     problem->scales = (fovea_scales)choice;
   } else if (choice == 4 && kind == DESCRIBE_WILD) {
-    problem->scores = (fovea_mode)wild_number(bytes);
-    problem->values = (fovea_mode)bytes_below(bytes, 4);
+    problem->modes.score = (fovea_mode)wild_number(bytes);
+    problem->modes.value = (fovea_mode)bytes_below(bytes, 4);
   } else if (choice > 4) {
     problem_set_modes(problem, 1 + (int)bytes_below(bytes, MODE_PAIRS - 1));
     if (kind == DESCRIBE_SOUND) problem_suit_modes(problem);
@@ -160,13 +164,14 @@ static void take_scales_or_modes(fovea_problem *problem, struct bytes *bytes, en
 
 /* Sound problems have only those that their modes know. */
 static void take_vectors(fovea_problem *problem, struct bytes *bytes, enum description_kind kind) {
-  if (problem->scores != FOVEA_MODE_INT8 && problem->values != FOVEA_MODE_INT8) return;
+  if (problem->modes.score != FOVEA_MODE_INT8 && problem->modes.value != FOVEA_MODE_INT8) return;
   const int64_t choice = bytes_below(bytes, 64);
   const int wild = kind == DESCRIBE_WILD;
-  if (wild || problem->values == FOVEA_MODE_INT8) problem->value_scale = (fovea_vectors)(choice / 16 % (3 + wild));
-  if (!wild && problem->scores != FOVEA_MODE_INT8) return;
-  problem->key_scale = (fovea_vectors)(choice / 4 % 4 % (3 + wild));
-  if (wild || problem->softcap == 0) problem->key_centre = (fovea_vectors)(choice % 4 % (3 + wild));
+  if (wild || problem->modes.value == FOVEA_MODE_INT8)
+    problem->channels.value_scale = (fovea_channels)(choice / 16 % (3 + wild));
+  if (!wild && problem->modes.score != FOVEA_MODE_INT8) return;
+  problem->channels.key_scale = (fovea_channels)(choice / 4 % 4 % (3 + wild));
+  if (wild || problem->softcap == 0) problem->channels.key_centre = (fovea_channels)(choice % 4 % (3 + wild));
 }
 
 void description_add_features(struct description *description, struct bytes *bytes, enum description_kind kind) {

@@ -51,7 +51,7 @@ static void poke_all(struct trial *trial, struct bytes *bytes) {
   const struct tensor *const tensors[] = {&trial->q, &trial->k, &trial->v, &trial->sinks};
   for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) poke(tensors[i], bytes);
   poke_mask(&trial->mask, bytes);
-  for (int64_t i = 0; i < trial->problem.term_count; i++) poke(&trial->terms[i], bytes);
+  for (int64_t i = 0; i < trial->problem.terms.count; i++) poke(&trial->terms[i], bytes);
 }
 
 /* Settings that exclude each other have no plan. */

@@ -258,15 +258,15 @@ static void attend_without_one(struct scene *scene, fovea_problem problem, const
     if (i != gone) left[count++] = scene->segments[i];
   for (int64_t p = 0; p < problem.kv_len; p++) mask[p] = p < hole->first || p >= hole->first + hole->rows;
   const fovea_sequence sequence = fovea_sequence_of(left, count);
-  problem.segmented = problem.holes = 1;
+  problem.cache.segmented = problem.cache.holes = 1;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
   if (status != FOVEA_OK) fprintf(stderr, "%s\n", error.text);
   EXPECT(status == FOVEA_OK);
-  problem.segmented = problem.holes = 0;
-  problem.mask_type = FOVEA_MASK_BOOL;
-  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 1, problem.kv_len);
+  problem.cache.segmented = problem.cache.holes = 0;
+  problem.mask.type = FOVEA_MASK_BOOL;
+  problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 1, problem.kv_len);
   fovea_tensors_init(&tensors, q, k, v, o + numbers, lse + rows);
   tensors.mask = mask;
   EXPECT(fovea_attend(&problem, &tensors, NULL, NULL) == FOVEA_OK);
@@ -296,9 +296,9 @@ static void attend(struct scene *scene) {
   for (int64_t i = 0; i < heads * rows * scene->dim[0]; i++) q[i] = (float)(i % 17 - 8) / 8;
   const fovea_sequence sequence = fovea_sequence_of(scene->segments, scene->count);
   const char *const isa = any_isa(bytes);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse);
-  tensors.sequences = &sequence;
+  tensors.cache.sequences = &sequence;
   if (scene->refused) {
     /* Refused, unless no row sees a key. */
     const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);
@@ -315,7 +315,7 @@ static void attend(struct scene *scene) {
     if (status != FOVEA_OK) fprintf(stderr, "%s\n", error.text);
     EXPECT(status == FOVEA_OK);
     float *k = gathered(scene, 0, keys), *v = gathered(scene, 1, keys);
-    problem.segmented = 0;
+    problem.cache.segmented = 0;
     fovea_tensors_init(&tensors, q, k, v, expected, expected_lse);
     EXPECT(fovea_attend(&problem, &tensors, NULL, NULL) == FOVEA_OK);
     EXPECT(memcmp(o, expected, (size_t)numbers * sizeof *o) == 0);

@@ -178,8 +178,8 @@ static void expect_bits_of_mask(const fovea_pattern *pattern, const fovea_patter
   fovea_problem_resolve(&problem, NULL);
   problem.offset = options->first_row + later;
   problem.causal = bytes_one_in(bytes, 3);
-  problem.mask_type = (fovea_mask_type)(bytes_one_in(bytes, 3) ? bytes_below(bytes, 6) : 0);
-  problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, problem.heads, problem.q_len, problem.kv_len);
+  problem.mask.type = (fovea_mask_type)(bytes_one_in(bytes, 3) ? bytes_below(bytes, 6) : 0);
+  problem.mask.strides = fovea_mask_layout(problem.mask.type, 1, problem.heads, problem.q_len, problem.kv_len);
   problem.pattern = pattern;
   const uint64_t seed = (uint64_t)bytes_below(bytes, 256);
   const struct rule_table rules = same_rules(options->rule, options->by_row);

@@ -168,7 +168,7 @@ static void spoil_state(fovea_state *state, const struct region *regions, const 
   static const struct field fields[] = {
       {FIELD_LONG, offsetof(fovea_state, batch)},         {FIELD_LONG, offsetof(fovea_state, heads)},
       {FIELD_LONG, offsetof(fovea_state, rows)},          {FIELD_LONG, offsetof(fovea_state, dim)},
-      {FIELD_LONG, offsetof(fovea_state, keys_begin)},    {FIELD_LONG, offsetof(fovea_state, keys_end)},
+      {FIELD_LONG, offsetof(fovea_state, keys.begin)},    {FIELD_LONG, offsetof(fovea_state, keys.end)},
       {FIELD_LONG, offsetof(fovea_state, strides.batch)}, {FIELD_LONG, offsetof(fovea_state, strides.head)},
       {FIELD_LONG, offsetof(fovea_state, strides.row)},
   };
@@ -191,7 +191,7 @@ static void spoil(fovea_tensors *call, fovea_state *state, const struct region *
     call->o = NULL;
     return;
   case 2:
-    call->sinks = NULL;
+    call->sink = NULL;
     return;
   case 3:
     call->o = moved(call->o, 1); /* aligned for no type */
@@ -310,7 +310,7 @@ static void run(struct subject *subject, struct bytes *bytes) {
                           ((double)p->qk_dim + (double)p->v_dim);
   if (products > BUDGET || fovea_plan_scratch_size(subject->plan, 8) > REGION_BYTES * 4) return;
   if (!tensors_create(&subject->tensors, p, bytes)) return;
-  subject->with_lse = bytes_below(bytes, 2) == 0 && p->normaliser == FOVEA_NORMALISER_SOFTMAX;
+  subject->with_lse = bytes_below(bytes, 2) == 0 && p->normaliser.kind == FOVEA_NORMALISER_SOFTMAX;
   subject->inputs = tensors_input_digest(&subject->tensors);
   run_at_once(subject);
   run_plan(subject, bytes);
@@ -328,7 +328,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const enum description_kind kind = choice % 2 == 1 ? DESCRIBE_SOUND : DESCRIBE_WILD;
   description_create(&description, &bytes, kind, BUDGET);
   if (choice >= 128) description_add_features(&description, &bytes, kind);
-  if (bytes_one_in(&bytes, 4)) description.problem.to_state = 1;
+  if (bytes_one_in(&bytes, 4)) description.problem.state = 1;
   fovea_problem *given = given_problem(&description.problem, &bytes);
   struct subject subject = {.given = given};
   fovea_error error;

@@ -68,7 +68,7 @@ static float *any_sinks(int64_t heads) {
 static fovea_tensors inputs_of(const struct scene *scene) {
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, scene->q, scene->k, scene->v, NULL, NULL);
-  if (scene->problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = scene->sinks;
+  if (scene->problem.sink == FOVEA_SINK_PER_HEAD) tensors.sink = scene->sinks;
   return tensors;
 }
 
@@ -76,10 +76,10 @@ static fovea_status run_into(const struct scene *scene, struct slot *slot, int64
                              fovea_error *error) {
   fovea_problem problem = scene->problem;
   fovea_tensors tensors = inputs_of(scene);
-  problem.keys_begin = begin;
-  problem.keys_end = end;
-  problem.to_state = 1;
-  tensors.sinks = NULL;
+  problem.keys.begin = begin;
+  problem.keys.end = end;
+  problem.state = 1;
+  tensors.sink = NULL;
   tensors.state = &slot->state;
   region_close(&slot->memory);
   const fovea_status status = fovea_attend(&problem, &tensors, NULL, error);
@@ -93,12 +93,12 @@ static void expect_exact(const struct scene *scene, const struct slot *slot) {
   memset(&run, 0, sizeof run);
   run.state = slot->state;
   const fovea_problem *p = &scene->problem;
-  fovea_state_init(&run.state, p->batch, p->heads, p->q_len, p->v_dim, slot->state.keys_begin, slot->state.keys_end,
+  fovea_state_init(&run.state, p->batch, p->heads, p->q_len, p->v_dim, slot->state.keys.begin, slot->state.keys.end,
                    NULL);
   const int64_t numbers = state_numbers(&run.state);
   run.state.strides = (fovea_strides){p->heads * p->q_len * numbers, p->q_len * numbers, numbers};
   slot_lay_out(&run);
-  EXPECT(run_into(scene, &run, slot->state.keys_begin, slot->state.keys_end, NULL) == FOVEA_OK);
+  EXPECT(run_into(scene, &run, slot->state.keys.begin, slot->state.keys.end, NULL) == FOVEA_OK);
   expect_same_rows(&slot->memory, &run.memory);
   slot_destroy(&run);
 }
@@ -134,7 +134,7 @@ static struct slot *choose(struct scene *scene, const struct slot *left) {
   const int64_t first = bytes_below(scene->bytes, SLOTS);
   for (int64_t i = 0; i < SLOTS && left != NULL && !bytes_one_in(scene->bytes, 32); i++) {
     struct slot *slot = &scene->slots[(first + i) % SLOTS];
-    if (slot->there && slot->state.keys_begin == left->state.keys_end) return slot;
+    if (slot->there && slot->state.keys.begin == left->state.keys.end) return slot;
   }
   return &scene->slots[first];
 }
@@ -142,7 +142,7 @@ static struct slot *choose(struct scene *scene, const struct slot *left) {
 static struct slot merge_slots(const struct scene *scene, const struct slot *left, const struct slot *right,
                                int wild) {
   fovea_error error;
-  struct slot made = new_slot(scene, left->state.keys_begin, right->state.keys_end, wild);
+  struct slot made = new_slot(scene, left->state.keys.begin, right->state.keys.end, wild);
   const int64_t shared = wild ? bytes_below(scene->bytes, 16) : 0; /* memory of an input */
   float *own = made.state.numbers;
   if (shared > 13) made.state.numbers = shared == 14 ? left->state.numbers : right->state.numbers;
@@ -159,9 +159,9 @@ static struct slot merge_slots(const struct scene *scene, const struct slot *lef
     made.state.numbers = own;
   }
   slot_expect(&made, status, &error);
-  const int cut_well = left->state.keys_end % FOVEA_SPAN_KEYS == 0 ||
-                       left->state.keys_begin == left->state.keys_end ||
-                       right->state.keys_begin == right->state.keys_end;
+  const int cut_well = left->state.keys.end % FOVEA_SPAN_KEYS == 0 ||
+                       left->state.keys.begin == left->state.keys.end ||
+                       right->state.keys.begin == right->state.keys.end;
   made.exact = status == FOVEA_OK && left->exact && right->exact && cut_well;
   if (made.exact) expect_exact(scene, &made);
   return made;
@@ -207,12 +207,12 @@ static void expect_finished(const struct scene *scene, const fovea_problem *give
   fovea_problem problem = *given;
   fovea_tensors tensors = inputs_of(scene);
   struct region expected[2];
-  problem.keys_begin = slot->state.keys_begin;
-  problem.keys_end = slot->state.keys_end;
+  problem.keys.begin = slot->state.keys.begin;
+  problem.keys.end = slot->state.keys.end;
   create_outputs(&problem, expected);
   tensors.o = expected[0].data;
   tensors.lse = expected[1].data;
-  tensors.sinks = problem.sink == FOVEA_SINK_PER_HEAD ? scene->sinks : NULL;
+  tensors.sink = problem.sink == FOVEA_SINK_PER_HEAD ? scene->sinks : NULL;
   EXPECT(fovea_attend(&problem, &tensors, NULL, NULL) == FOVEA_OK);
   for (int i = 0; i < 2; i++) {
     if (outputs[i].size > 0) expect_same_rows(&outputs[i], &expected[i]);
@@ -229,7 +229,7 @@ static void finish_slot(struct scene *scene, const struct slot *slot) {
   fovea_tensors_init(&tensors, NULL, NULL, NULL, outputs[0].data, outputs[1].data);
   if (bytes_one_in(scene->bytes, 4)) tensors.lse = NULL;
   float *sinks = any_sinks(problem.heads);
-  if (problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = sinks;
+  if (problem.sink == FOVEA_SINK_PER_HEAD) tensors.sink = sinks;
   tensors.state = &slot->state;
   for (int i = 0; i < 2; i++) region_close(&outputs[i]);
   region_close(&slot->memory);

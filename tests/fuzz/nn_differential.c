@@ -47,8 +47,8 @@ static void make_inputs(struct nn_scene *s, fovea_tensors *t, const void *v, voi
   const void *q = nn_rows_of(s, p->batch, p->heads, p->q_len, p->qk_dim, p->q_strides, p->q_type);
   const void *k = nn_rows_of(s, p->batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, p->k_type);
   fovea_tensors_init(t, q, k, v, o, NULL);
-  if (p->mask_type != FOVEA_MASK_NONE) t->mask = t == &first ? nn_mask(s, p) : first.mask;
-  if (p->sink == FOVEA_SINK_PER_HEAD) t->sinks = nn_tensor(s, 1, p->heads, 0, FOVEA_F32);
+  if (p->mask.type != FOVEA_MASK_NONE) t->mask = t == &first ? nn_mask(s, p) : first.mask;
+  if (p->sink == FOVEA_SINK_PER_HEAD) t->sink = nn_tensor(s, 1, p->heads, 0, FOVEA_F32);
 }
 
 static void make(struct nn_scene *s) {

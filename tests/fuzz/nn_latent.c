@@ -4,6 +4,7 @@
 
 #include "expect.h"
 
+#include <fovea/cache.h>
 #include <fovea/latent_attention.h>
 
 #include <math.h>
@@ -127,17 +128,17 @@ static void make_cache(struct nn_scene *s) {
     firsts[b] = nn_below(s, most - problem.q_len + 1);
     lens[b] = firsts[b] + problem.q_len;
   }
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   problem.kv_lens = lens;
-  tensors.sequences = sequences;
+  tensors.cache.sequences = sequences;
   tensors.first_positions = firsts;
 }
 
 static void make_tensors(struct nn_scene *s, int64_t in, int64_t out, unsigned choice) {
   static const struct field fields[] = {
-      T_FIELD(x_type, INTEGER), T_FIELD(y_type, INTEGER),      T_FIELD(residual_type, INTEGER),
-      T_FIELD(x_stride, LONG),  T_FIELD(y_stride, LONG),       T_FIELD(residual_stride, LONG),
-      T_FIELD(layer, LONG),     T_FIELD(first_position, LONG), T_FIELD(struct_size, SIZE),
+      T_FIELD(x_type, INTEGER),   T_FIELD(y_type, INTEGER),      T_FIELD(residual_type, INTEGER),
+      T_FIELD(x_stride, LONG),    T_FIELD(y_stride, LONG),       T_FIELD(residual_stride, LONG),
+      T_FIELD(cache.layer, LONG), T_FIELD(first_position, LONG), T_FIELD(struct_size, SIZE),
   };
   fovea_nn_latent_tensors *t = &tensors;
   const int64_t rows = problem.batch > 0 && problem.batch < 99 && problem.q_len >= 0 && problem.q_len < 999
@@ -146,7 +147,7 @@ static void make_tensors(struct nn_scene *s, int64_t in, int64_t out, unsigned c
   t->x_type = nn_type(s);
   t->y_type = nn_type(s);
   if (bytes_one_in(s->bytes, 3)) t->x_stride = in + nn_below(s, 3);
-  if (bytes_one_in(s->bytes, 2) && !problem.segmented) NN_EDIT(s, t, fields);
+  if (bytes_one_in(s->bytes, 2) && !problem.cache.segmented) NN_EDIT(s, t, fields);
   t->x = nn_tensor(s, rows, in, t->x_stride, t->x_type);
   if ((choice & 8) && in == out && t->x_type == t->y_type && t->x_stride == t->y_stride)
     t->y = (void *)(uintptr_t)t->x;
@@ -171,13 +172,13 @@ static void make(struct nn_scene *s) {
   nn_choose_rules(s, p);
   fovea_nn_latent_tensors_init(&tensors, NULL, NULL);
   /* Refusals of masks come after rows have been appended: see the header. */
-  if (choice & 64) p->mask_type = FOVEA_MASK_NONE, p->mask_strides = (fovea_mask_strides){0, 0, 0, 0};
+  if (choice & 64) p->mask.type = FOVEA_MASK_NONE, p->mask.strides = (fovea_mask_strides){0, 0, 0, 0};
   if ((choice & 64) && !s->wild) make_cache(s);
-  if (bytes_one_in(s->bytes, 2) && !p->segmented) nn_edit_problem(s, p);
-  if (p->mask_type != FOVEA_MASK_NONE) tensors.mask = nn_mask(s, p);
-  if (p->sink == FOVEA_SINK_PER_HEAD) tensors.sinks = nn_tensor(s, 1, p->heads, 0, FOVEA_F32);
+  if (bytes_one_in(s->bytes, 2) && !p->cache.segmented) nn_edit_problem(s, p);
+  if (p->mask.type != FOVEA_MASK_NONE) tensors.mask = nn_mask(s, p);
+  if (p->sink == FOVEA_SINK_PER_HEAD) tensors.sink = nn_tensor(s, 1, p->heads, 0, FOVEA_F32);
   make_tensors(s, l->kv_a_proj->in, l->o_proj->out, choice);
-  if (!p->segmented && p->kv_len != p->q_len) s->cannot_be = 1;
+  if (!p->cache.segmented && p->kv_len != p->q_len) s->cannot_be = 1;
   s->work = fabs((double)p->batch) * (fabs((double)p->q_len) + 1) * (fabs((double)p->kv_len) + 1) *
             fabs((double)l->heads) * 100;
   if (s->cannot_be) s->work = 0;
@@ -205,7 +206,8 @@ static int has_meaning(const struct nn_scene *s) {
   if (p->batch < 1 || p->q_len < 0 || p->heads != l->heads || p->kv_heads != l->heads) return 0;
   if (p->qk_dim != l->qk_nope_head_dim + l->qk_rope_head_dim || p->v_dim != l->v_head_dim) return 0;
   if (l->o_proj->in != p->heads * p->v_dim || l->q_b_proj->out != p->heads * p->qk_dim) return 0;
-  if (!p->segmented && (p->kv_len != p->q_len || t->layer != 0 || (t->first_position && !l->rotary))) return 0;
+  if (!p->cache.segmented && (p->kv_len != p->q_len || t->cache.layer != 0 || (t->first_position && !l->rotary)))
+    return 0;
   if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) return 0;
   return nn_is_type(t->x_type) && nn_is_type(t->y_type) && !p->q_type && !p->o_type;
 }

@@ -69,7 +69,7 @@ static void make(struct nn_scene *s) {
   if (choice & 2) tensors.lse = nn_rows_of(s, p->batch, p->heads, p->q_len, 1, p->lse_strides, FOVEA_F32);
   if (choice & 4) p->kv_lens = nn_list(s, p->batch, p->kv_len < 100 ? p->kv_len + 1 : 100);
   if ((uintptr_t)p->kv_lens % sizeof *p->kv_lens != 0) p->kv_lens = NULL; /* problems may take lists for aligned */
-  if (p->sink == FOVEA_SINK_PER_HEAD) tensors.sinks = nn_tensor(s, 1, p->heads, 0, FOVEA_F32);
+  if (p->sink == FOVEA_SINK_PER_HEAD) tensors.sink = nn_tensor(s, 1, p->heads, 0, FOVEA_F32);
   shares = s->wild && bytes_one_in(s->bytes, 16);
   if (shares) tensors.o = (void *)(uintptr_t)((choice & 8) ? k : l->key_projection);
   const double dims = fabs((double)p->qk_dim) + fabs((double)p->v_dim) + 32;
@@ -97,7 +97,7 @@ static int has_meaning(const struct nn_scene *s) {
   if (l->k < 1 || l->max_len < p->kv_len || l->max_len < 1 || !nn_is_type(l->type)) return 0;
   if (p->batch < 1 || p->heads < 1 || p->kv_heads < 1 || p->heads % p->kv_heads != 0) return 0;
   if (p->q_len < 0 || p->kv_len < 0 || p->qk_dim < 1 || p->v_dim < 1) return 0;
-  if (p->causal || p->window_left >= 0 || p->window_right >= 0 || p->mask_type || p->chunk_size) return 0;
+  if (p->causal || p->window_left >= 0 || p->window_right >= 0 || p->mask.type || p->chunks.size) return 0;
   if (p->offset != FOVEA_OFFSET_BOTTOM_RIGHT) return 0;
   for (int64_t b = 0; p->kv_lens && b < p->batch; b++)
     if (p->kv_lens[b] < 0 || p->kv_lens[b] > p->kv_len) return 0;

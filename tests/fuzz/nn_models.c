@@ -63,8 +63,8 @@ static void make_attending(struct nn_scene *s, struct nn_attention *a, int64_t w
   if (bytes_one_in(s->bytes, 2)) nn_edit_problem(s, &a->problem);
   choose_extras(s, a);
   fovea_nn_attention_tensors_init(t, NULL, NULL);
-  if (a->problem.mask_type != FOVEA_MASK_NONE) t->mask = nn_mask(s, &a->problem);
-  if (a->problem.sink == FOVEA_SINK_PER_HEAD) t->sinks = nn_tensor(s, 1, a->problem.heads, 0, FOVEA_F32);
+  if (a->problem.mask.type != FOVEA_MASK_NONE) t->mask = nn_mask(s, &a->problem);
+  if (a->problem.sink == FOVEA_SINK_PER_HEAD) t->sink = nn_tensor(s, 1, a->problem.heads, 0, FOVEA_F32);
   if (over_memory) {
     const int64_t keys = rows_of(a->problem.batch, a->problem.kv_len);
     t->memory_type = nn_type(s);
@@ -100,21 +100,21 @@ static void choose_features(struct nn_scene *s, struct nn_attention *a) {
     a->attention.terms = a->terms;
   }
   if ((choice & 2) && !shifted) {
-    p->shaw = FOVEA_SHAW_BOTH;
-    p->shaw_distance = DISTANCE;
-    a->attention.shaw_keys = floats(s, 1, 2 * DISTANCE + 1, p->qk_dim);
-    a->attention.shaw_values = floats(s, 1, 2 * DISTANCE + 1, p->v_dim);
+    p->shaw.kind = FOVEA_SHAW_BOTH;
+    p->shaw.distance = DISTANCE;
+    a->attention.shaw.keys = floats(s, 1, 2 * DISTANCE + 1, p->qk_dim);
+    a->attention.shaw.values = floats(s, 1, 2 * DISTANCE + 1, p->v_dim);
   }
   if (choice & 4) t->lse = floats(s, p->batch, p->heads, p->q_len);
   if (choice & 8) p->entropy = 1, t->entropy = floats(s, p->batch, p->heads, p->q_len);
   if (choice & 16) p->max_logits = 1, t->max_logits = floats(s, 1, p->batch, p->heads);
   if (choice & 32)
-    p->column_sums = 1, t->column_sums = floats(s, p->batch, p->heads, p->kv_len + !!a->attention.bias_key);
+    p->column_sums.wanted = 1, t->column_sums = floats(s, p->batch, p->heads, p->kv_len + !!a->attention.bias_key);
   if (!(choice & 64)) return;
   const int64_t rows = rows_of(p->batch, p->heads);
-  p->top_k = TOP;
-  t->top_keys = (int32_t *)(void *)floats(s, rows, p->q_len, TOP);
-  t->top_scores = floats(s, rows, p->q_len, TOP);
+  p->top.k = TOP;
+  t->top.keys = (int32_t *)(void *)floats(s, rows, p->q_len, TOP);
+  t->top.scores = floats(s, rows, p->q_len, TOP);
 }
 
 /* What rows, and the rows of a memory, are rotated to, if not to their positions. */
@@ -137,7 +137,7 @@ static void make_attention(struct nn_scene *s) {
       NN_FIELD(fovea_nn_attention_tensors, y_stride, LONG),
       NN_FIELD(fovea_nn_attention_tensors, residual_stride, LONG),
       NN_FIELD(fovea_nn_attention_tensors, rows_first, INTEGER),
-      NN_FIELD(fovea_nn_attention_tensors, layer, LONG),
+      NN_FIELD(fovea_nn_attention_tensors, cache.layer, LONG),
       NN_FIELD(fovea_nn_attention_tensors, first_position, LONG),
       NN_FIELD(fovea_nn_attention_tensors, struct_size, SIZE),
   };
@@ -179,14 +179,14 @@ static int attending_has_meaning(const struct nn_attention *a) {
   if (l->value->out != p->kv_heads * p->v_dim || l->output->in != p->heads * p->v_dim) return 0;
   if (!a->tensors.memory && (p->q_len != p->kv_len || l->key->in != l->query->in)) return 0;
   if (nn_loses_rows(p)) return 0;
-  if (l->bias_key && (p->term_count > 0 || p->shaw)) return 0;
+  if (l->bias_key && (p->terms.count > 0 || p->shaw.kind)) return 0;
   return !l->bias_key == !l->bias_value && !(l->bias_key && (l->rotary || p->kv_lens));
 }
 
 static int attention_has_meaning(const struct nn_scene *s) {
   const struct nn_attention *a = &s->attentions[0];
   const fovea_nn_attention_tensors *t = &a->tensors;
-  if (!attending_has_meaning(a) || t->struct_size != sizeof *t || t->layer != 0) return 0;
+  if (!attending_has_meaning(a) || t->struct_size != sizeof *t || t->cache.layer != 0) return 0;
   if ((unsigned)t->rows_first > 1 || (t->first_position != 0 && !a->attention.rotary)) return 0;
   if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) return 0;
   if (!t->memory && t->memory_type != FOVEA_F32) return 0;

@@ -7,7 +7,10 @@
 #include "region.h"
 #include "wild.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
+#include <fovea/recurrent.h>
+#include <fovea/terms.h>
 
 enum { NN_TENSORS = 64, NN_LAYERS = 12, NN_NORMS = 3, NN_LISTS = 8 };
 

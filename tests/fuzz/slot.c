@@ -10,16 +10,16 @@
 static const struct field state_fields[] = {
     FIELD(LONG, fovea_state, batch),         FIELD(LONG, fovea_state, heads),
     FIELD(LONG, fovea_state, rows),          FIELD(LONG, fovea_state, dim),
-    FIELD(LONG, fovea_state, keys_begin),    FIELD(LONG, fovea_state, keys_end),
+    FIELD(LONG, fovea_state, keys.begin),    FIELD(LONG, fovea_state, keys.end),
     FIELD(LONG, fovea_state, strides.batch), FIELD(LONG, fovea_state, strides.head),
     FIELD(LONG, fovea_state, strides.row),
 };
 
 int64_t state_numbers(const fovea_state *state) {
   const int64_t limit = INT64_C(1) << 48;
-  if (state->keys_begin < 0 || state->keys_begin >= state->keys_end || state->keys_end > limit) return 0;
-  int64_t first = state->keys_begin / FOVEA_SPAN_KEYS, nodes = 0;
-  const int64_t end = (state->keys_end - 1) / FOVEA_SPAN_KEYS + 1;
+  if (state->keys.begin < 0 || state->keys.begin >= state->keys.end || state->keys.end > limit) return 0;
+  int64_t first = state->keys.begin / FOVEA_SPAN_KEYS, nodes = 0;
+  const int64_t end = (state->keys.end - 1) / FOVEA_SPAN_KEYS + 1;
   for (; first < end; nodes++) {
     int64_t size = 1;
     while (first % (2 * size) == 0 && first + 2 * size <= end) size *= 2;

@@ -4,6 +4,8 @@
 
 #include "region.h"
 
+#include <fovea/state.h>
+
 struct slot {
   int there;
   int exact; /* it has the bits of one run over its keys */

@@ -29,45 +29,45 @@ static int64_t longest(const int32_t *cu_seqlens, int64_t batch, int64_t otherwi
 
 static int create_mask(struct region *region, const fovea_problem *p) {
   *region = (struct region){.dim = 0};
-  if (p->mask_type == FOVEA_MASK_NONE) return 1;
+  if (p->mask.type == FOVEA_MASK_NONE) return 1;
   const int64_t rows = longest(p->cu_seqlens_q, p->batch, p->q_len);
   int64_t keys = 0;
   for (int64_t b = 0; b < p->batch; b++) {
-    const int64_t begin = p->mask_begins != NULL ? p->mask_begins[b] : p->mask_begin;
+    const int64_t begin = p->mask.begins != NULL ? p->mask.begins[b] : p->mask.begin;
     const int64_t length = p->cu_seqlens_kv != NULL ? p->cu_seqlens_kv[b + 1] - p->cu_seqlens_kv[b]
                            : p->kv_lens != NULL     ? p->kv_lens[b]
                                                     : p->kv_len;
     if (length - begin > keys) keys = length - begin;
   }
-  if (p->mask_keys != FOVEA_UNLIMITED && keys > p->mask_keys) keys = p->mask_keys;
-  if (keys > 1 && p->mask_strides.key == 0) keys = 1;
-  return create(region, p->batch, p->heads, keys > 0 ? rows : 0, keys, p->mask_strides.batch, p->mask_strides.head,
-                p->mask_strides.row, fovea_mask_type_bits(p->mask_type));
+  if (p->mask.keys != FOVEA_UNLIMITED && keys > p->mask.keys) keys = p->mask.keys;
+  if (keys > 1 && p->mask.strides.key == 0) keys = 1;
+  return create(region, p->batch, p->heads, keys > 0 ? rows : 0, keys, p->mask.strides.batch, p->mask.strides.head,
+                p->mask.strides.row, fovea_mask_type_bits(p->mask.type));
 }
 
 static int64_t keys_end(const fovea_problem *p) {
-  return p->keys_end == FOVEA_UNLIMITED ? p->kv_len : p->keys_end;
+  return p->keys.end == FOVEA_UNLIMITED ? p->kv_len : p->keys.end;
 }
 
 /* Keys outside the wanted range are not read. In packed batches keys are counted within each entry. */
 static void narrow(struct region *region, const fovea_problem *p) {
   if (p->cu_seqlens_kv != NULL) return;
-  region->first_row = p->keys_begin;
+  region->first_row = p->keys.begin;
   region->end_row = keys_end(p);
 }
 
 /* O and LSE, or a state with as many rows. */
 static int create_outputs(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
   struct region *regions = tensors->regions;
-  const int64_t rows = p->to_state ? 0 : p->q_len;
-  fovea_state_init(&tensors->state, batch, p->heads, p->q_len, p->v_dim, p->keys_begin, keys_end(p), NULL);
-  const int64_t numbers = fovea_state_numbers(p->v_dim, p->keys_begin, keys_end(p));
+  const int64_t rows = p->state ? 0 : p->q_len;
+  fovea_state_init(&tensors->state, batch, p->heads, p->q_len, p->v_dim, p->keys.begin, keys_end(p), NULL);
+  const int64_t numbers = fovea_state_numbers(p->v_dim, p->keys.begin, keys_end(p));
   const int64_t head = (int64_t)((uint64_t)p->q_len * (uint64_t)numbers);
   tensors->state.strides = (fovea_strides){(int64_t)((uint64_t)p->heads * (uint64_t)head), head, numbers};
   if (!create_strided(&regions[TENSOR_O], batch, p->heads, rows, p->v_dim, p->o_strides,
                       fovea_type_bits(p->o_type)) ||
       !create_strided(&regions[TENSOR_LSE], batch, p->heads, rows, 1, p->lse_strides, 32) ||
-      !create_strided(&regions[TENSOR_STATE], batch, p->heads, p->to_state && numbers > 0 ? p->q_len : 0, numbers,
+      !create_strided(&regions[TENSOR_STATE], batch, p->heads, p->state && numbers > 0 ? p->q_len : 0, numbers,
                       tensors->state.strides, 32))
     return 0;
   tensors->state.numbers = regions[TENSOR_STATE].data;
@@ -90,8 +90,8 @@ static int64_t places_of(const fovea_position_term *term) {
 /* Numbers of position terms, and scales, which are doubles. */
 static int create_numbers(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
   struct region *regions = tensors->regions;
-  for (int64_t i = 0; i < p->term_count; i++) {
-    const fovea_position_term *term = &p->terms[i];
+  for (int64_t i = 0; i < p->terms.count; i++) {
+    const fovea_position_term *term = &p->terms.list[i];
     if (!create(&regions[TENSOR_TERMS + i], p->batch, p->heads, places_of(term), 1, term->batch, term->head,
                 term->place, 32))
       return 0;
@@ -103,32 +103,35 @@ static int create_numbers(struct tensors *tensors, const fovea_problem *p, int64
          create(&regions[TENSOR_ROW_SCALES], 1, 1, rows, 1, 0, 0, 1, 64);
 }
 
-static int64_t vectors_of(const fovea_problem *p, fovea_vectors vectors) {
-  return vectors == FOVEA_VECTORS_PER_HEAD ? p->kv_heads : vectors == FOVEA_VECTORS_SHARED ? 1 : 0;
+static int64_t vectors_of(const fovea_problem *p, fovea_channels vectors) {
+  return vectors == FOVEA_CHANNELS_PER_HEAD ? p->kv_heads : vectors == FOVEA_CHANNELS_SHARED ? 1 : 0;
 }
 
 static int create_vectors(struct tensors *tensors, const fovea_problem *p) {
   struct region *regions = tensors->regions;
-  return create(&regions[TENSOR_KEY_CENTRE], 1, 1, vectors_of(p, p->key_centre), p->qk_dim, 0, 0, p->qk_dim, 32) &&
-         create(&regions[TENSOR_KEY_SCALE], 1, 1, vectors_of(p, p->key_scale), p->qk_dim, 0, 0, p->qk_dim, 32) &&
-         create(&regions[TENSOR_VALUE_SCALE], 1, 1, vectors_of(p, p->value_scale), p->v_dim, 0, 0, p->v_dim, 32);
+  return create(&regions[TENSOR_KEY_CENTRE], 1, 1, vectors_of(p, p->channels.key_centre), p->qk_dim, 0, 0,
+                p->qk_dim, 32) &&
+         create(&regions[TENSOR_KEY_SCALE], 1, 1, vectors_of(p, p->channels.key_scale), p->qk_dim, 0, 0, p->qk_dim,
+                32) &&
+         create(&regions[TENSOR_VALUE_SCALE], 1, 1, vectors_of(p, p->channels.value_scale), p->v_dim, 0, 0,
+                p->v_dim, 32);
 }
 
 /* Outputs beside O and LSE. */
 static int create_extras(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
   struct region *regions = tensors->regions;
   const struct score_part part = problem_score_part(p);
-  const int64_t scores = p->score_output && part.keys > 0 ? part.batches : 0, keys = problem_score_keys(p);
-  fovea_strides top = p->top_k_strides;
+  const int64_t scores = p->scores.kind && part.keys > 0 ? part.batches : 0, keys = problem_score_keys(p);
+  fovea_strides top = p->top.strides;
   if (top.row == FOVEA_CONTIGUOUS)
-    top = (fovea_strides){p->heads * p->q_len * p->top_k, p->q_len * p->top_k, p->top_k};
-  const int64_t top_batch = p->top_k > 0 ? batch : 0, columns = p->column_sums && keys > 0 ? p->batch : 0;
-  return create_strided(&regions[TENSOR_SCORES], scores, part.heads, part.rows, part.keys, p->score_strides, 32) &&
+    top = (fovea_strides){p->heads * p->q_len * p->top.k, p->q_len * p->top.k, p->top.k};
+  const int64_t top_batch = p->top.k > 0 ? batch : 0, columns = p->column_sums.wanted && keys > 0 ? p->batch : 0;
+  return create_strided(&regions[TENSOR_SCORES], scores, part.heads, part.rows, part.keys, p->scores.strides, 32) &&
          create(&regions[TENSOR_MAX_LOGITS], 1, 1, p->max_logits ? p->batch : 0, p->heads, 0, 0, p->heads, 32) &&
          create_strided(&regions[TENSOR_ENTROPY], p->entropy ? batch : 0, p->heads, p->q_len, 1, p->lse_strides,
                         32) &&
-         create_strided(&regions[TENSOR_TOP_KEYS], top_batch, p->heads, p->q_len, p->top_k, top, 32) &&
-         create_strided(&regions[TENSOR_TOP_SCORES], top_batch, p->heads, p->q_len, p->top_k, top, 32) &&
+         create_strided(&regions[TENSOR_TOP_KEYS], top_batch, p->heads, p->q_len, p->top.k, top, 32) &&
+         create_strided(&regions[TENSOR_TOP_SCORES], top_batch, p->heads, p->q_len, p->top.k, top, 32) &&
          create(&regions[TENSOR_COLUMN_SUMS], 1, columns, p->heads, keys, 0, p->heads * keys, keys, 32);
 }
 
@@ -214,7 +217,7 @@ int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct
     fill(&tensors->regions[i], bytes);
     region_close(&tensors->regions[i]);
   }
-  for (int64_t i = 0; i < problem->term_count; i++) {
+  for (int64_t i = 0; i < problem->terms.count; i++) {
     fill(&tensors->regions[TENSOR_TERMS + i], bytes);
     region_close(&tensors->regions[TENSOR_TERMS + i]);
   }
@@ -239,21 +242,21 @@ fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_proble
   fovea_tensors_init(&call, regions[TENSOR_Q].data, regions[TENSOR_K].data, regions[TENSOR_V].data,
                      regions[TENSOR_O].data, with_lse ? regions[TENSOR_LSE].data : NULL);
   call.mask = regions[TENSOR_MASK].data;
-  if (problem->sink == FOVEA_SINK_PER_HEAD && !problem->to_state) call.sinks = regions[TENSOR_SINKS].data;
-  if (problem->normaliser != FOVEA_NORMALISER_SOFTMAX) call.lse = NULL;
-  if (problem->term_count > 0) call.terms = tensors->terms;
+  if (problem->sink == FOVEA_SINK_PER_HEAD && !problem->state) call.sink = regions[TENSOR_SINKS].data;
+  if (problem->normaliser.kind != FOVEA_NORMALISER_SOFTMAX) call.lse = NULL;
+  if (problem->terms.count > 0) call.terms = tensors->terms;
   if (problem->scales & FOVEA_SCALES_PER_HEAD) call.head_scales = regions[TENSOR_HEAD_SCALES].data;
   if (problem->scales & FOVEA_SCALES_PER_ROW) call.row_scales = regions[TENSOR_ROW_SCALES].data;
-  if (problem->key_centre) call.key_centre = regions[TENSOR_KEY_CENTRE].data;
-  if (problem->key_scale) call.key_scale = regions[TENSOR_KEY_SCALE].data;
-  if (problem->value_scale) call.value_scale = regions[TENSOR_VALUE_SCALE].data;
+  if (problem->channels.key_centre) call.channels.key_centre = regions[TENSOR_KEY_CENTRE].data;
+  if (problem->channels.key_scale) call.channels.key_scale = regions[TENSOR_KEY_SCALE].data;
+  if (problem->channels.value_scale) call.channels.value_scale = regions[TENSOR_VALUE_SCALE].data;
   call.scores = regions[TENSOR_SCORES].data;
   call.max_logits = regions[TENSOR_MAX_LOGITS].data;
   call.entropy = regions[TENSOR_ENTROPY].data;
-  call.top_keys = regions[TENSOR_TOP_KEYS].data;
-  call.top_scores = regions[TENSOR_TOP_SCORES].data;
+  call.top.keys = regions[TENSOR_TOP_KEYS].data;
+  call.top.scores = regions[TENSOR_TOP_SCORES].data;
   call.column_sums = regions[TENSOR_COLUMN_SUMS].data;
-  if (problem->to_state) {
+  if (problem->state) {
     call.o = call.lse = NULL;
     call.state = &tensors->state;
   }
@@ -317,7 +320,7 @@ int tensors_are_written(const struct tensors *tensors, const fovea_problem *prob
   for (int i = TENSOR_O; i < TENSOR_TERMS; i++) {
     /* A key may be -1, which looks untouched; packed entries leave rows of their parts of scores. */
     const int is_part = i == TENSOR_SCORES && problem_score_part(problem).by_entry;
-    if (i == TENSOR_TOP_KEYS || is_part || (i == TENSOR_SCORES && problem->score_rows.end != FOVEA_UNLIMITED))
+    if (i == TENSOR_TOP_KEYS || is_part || (i == TENSOR_SCORES && problem->scores.rows.end != FOVEA_UNLIMITED))
       continue;
     const int of_rows = i != TENSOR_MAX_LOGITS && i != TENSOR_COLUMN_SUMS;
     region_open(&tensors->regions[i]);

@@ -4,6 +4,9 @@
 
 #include "region.h"
 
+#include <fovea/state.h>
+#include <fovea/terms.h>
+
 enum tensor_name {
   TENSOR_Q,
   TENSOR_K,
@@ -30,7 +33,7 @@ enum tensor_name {
 
 struct tensors {
   struct region regions[TENSORS];
-  fovea_state state; /* used if the problem has to_state */
+  fovea_state state; /* used if the problem has state */
   const float *terms[FOVEA_POSITION_TERMS_LIMIT];
 };
 

@@ -6,6 +6,7 @@
 #include <fovea/fovea.h>
 #include <fovea/pattern.h>
 #include <fovea/rotary_scaling.h>
+#include <fovea/state.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static fovea_status attend(const fovea_problem *problem, fovea_tensors *more, fo
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, rows, rows, rows, o, NULL);
   if (more) {
-    tensors.top_keys = more->top_keys;
+    tensors.top.keys = more->top.keys;
     tensors.entropy = more->entropy;
   }
   return fovea_attend(problem, &tensors, NULL, error);
@@ -37,7 +38,7 @@ static fovea_status exact(fovea_error *error) {
 
 static fovea_status with_mode(fovea_mode mode, fovea_error *error) {
   fovea_problem problem = smallest();
-  problem.scores = problem.values = mode;
+  problem.modes.score = problem.modes.value = mode;
   return attend(&problem, NULL, error);
 }
 
@@ -52,8 +53,8 @@ static fovea_status in_int8(fovea_error *error) {
 static fovea_status top_keys(fovea_error *error) {
   fovea_problem problem = smallest();
   int32_t keys[2];
-  fovea_tensors more = {.top_keys = keys};
-  problem.top_k = 1;
+  fovea_tensors more = {.top.keys = keys};
+  problem.top.k = 1;
   return attend(&problem, &more, error);
 }
 
@@ -67,7 +68,7 @@ static fovea_status entropy(fovea_error *error) {
 
 static fovea_status normaliser(fovea_error *error) {
   fovea_problem problem = smallest();
-  problem.normaliser = FOVEA_NORMALISER_RELU;
+  problem.normaliser.kind = FOVEA_NORMALISER_RELU;
   return attend(&problem, NULL, error);
 }
 
@@ -100,7 +101,7 @@ static fovea_status state(fovea_error *error) {
   fovea_state to;
   fovea_tensors tensors;
   fovea_state_init(&to, 1, 1, 2, 2, 0, 2, numbers);
-  problem.to_state = 1;
+  problem.state = 1;
   fovea_tensors_init(&tensors, rows, rows, rows, NULL, NULL);
   tensors.state = &to;
   return fovea_attend(&problem, &tensors, NULL, error);
@@ -132,7 +133,7 @@ static const struct {
     {NULL, "exact attention", "", exact},        {"bf16", "bf16 mode", "scores", in_bf16},
     {"int8", "int8 mode", "scores", in_int8},    {"outputs", "top keys", "top_k", top_keys},
     {"outputs", "entropy", "entropy", entropy},  {"terms", "a normaliser", "normaliser", normaliser},
-    {"states", "a state", "to_state", state},    {"explain", "an explanation", "", explanation},
+    {"states", "a state", "state", state},       {"explain", "an explanation", "", explanation},
     {"scaling", "frequencies", "", frequencies}, {"lists", "a pattern", "", pattern},
     {"formats", "a format", "", format},         {"formats", "Hadamard", "", hadamard},
 };

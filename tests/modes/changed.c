@@ -76,7 +76,7 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
     trial_run(&changed, sets[i], NULL);
     assert_same_outputs(&changed, &first);
     if (check != NULL) compare_with_clean(&changed, check, sets[i]);
-    if (type != FOVEA_F32 || changed.problem.mask_type != FOVEA_MASK_NONE) continue;
+    if (type != FOVEA_F32 || changed.problem.mask.type != FOVEA_MASK_NONE) continue;
     run_few_rows(&changed, sets[i]);
     assert_same_outputs(&changed, &first);
   }

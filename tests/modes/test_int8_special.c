@@ -154,7 +154,7 @@ static void test_ties(void **state) {
       for (int t = 0; t < 2; t++) {
         float *row = is_q ? q_of(both[t], j) : is_k ? k_of(both[t], j - ROWS) : v_of(both[t], j - ROWS - KEYS);
         fill_with_halves(row, j, step);
-        const fovea_mode mode = is_q || is_k ? halves.problem.scores : halves.problem.values;
+        const fovea_mode mode = is_q || is_k ? halves.problem.modes.score : halves.problem.modes.value;
         if (t == 1 && mode == FOVEA_MODE_INT8) round_row(row, step);
       }
     }

@@ -9,6 +9,7 @@
 #include "support/trial.h"
 
 #include <float.h>
+#include <fovea/state.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,9 +26,9 @@ enum { CHOICES = 27 };
 
 static void set_vectors(fovea_problem *problem, int choice) {
   problem_remove_vectors(problem);
-  if (problem->scores == FOVEA_MODE_INT8) problem->key_centre = (fovea_vectors)(choice % 3);
-  if (problem->scores == FOVEA_MODE_INT8) problem->key_scale = (fovea_vectors)(choice / 3 % 3);
-  if (problem->values == FOVEA_MODE_INT8) problem->value_scale = (fovea_vectors)(choice / 9);
+  if (problem->modes.score == FOVEA_MODE_INT8) problem->channels.key_centre = (fovea_channels)(choice % 3);
+  if (problem->modes.score == FOVEA_MODE_INT8) problem->channels.key_scale = (fovea_channels)(choice / 3 % 3);
+  if (problem->modes.value == FOVEA_MODE_INT8) problem->channels.value_scale = (fovea_channels)(choice / 9);
 }
 
 static void check_trial(struct trial *first) {
@@ -66,7 +67,7 @@ static void test_choices(void **state) {
       if (problem.scales & FOVEA_SCALES_PER_HEAD) problem.scale = 1.0 / sqrt((double)dim);
       if (choice % 5 == 0) fovea_problem_set_terms(&problem, &term, 1);
       if (choice % 5 == 1) problem.window_left = 60;
-      if (!problem.key_centre && choice % 2) problem.softcap = 10;
+      if (!problem.channels.key_centre && choice % 2) problem.softcap = 10;
       problem.q_type = problem.k_type = problem.v_type = (fovea_type)(i % 3);
       problem.causal = choice % 4 == 0;
       check(&problem, (uint64_t)choice);
@@ -144,16 +145,16 @@ static void divide(struct trial *trial) {
   for (int64_t h = 0; h < 2; h++)
     for (int64_t d = 0; d < DIM; d++) {
       const float ck = d % 7 == 0 ? 3 : 0.3f, cv = d % 5 == 0 ? 21 : 1.1f;
-      if (trial->problem.key_scale) tensor_row(&trial->key_scale, 0, h, 0)[d] = ck;
-      if (trial->problem.value_scale) tensor_row(&trial->value_scale, 0, h, 0)[d] = cv;
-      if (trial->problem.key_centre) {
+      if (trial->problem.channels.key_scale) tensor_row(&trial->key_scale, 0, h, 0)[d] = ck;
+      if (trial->problem.channels.value_scale) tensor_row(&trial->value_scale, 0, h, 0)[d] = cv;
+      if (trial->problem.channels.key_centre) {
         float *centre = tensor_row(&trial->key_centre, 0, h, 0) + d;
         *centre = 3 * (d % 7 == 0 ? 4 : 0.25f);
-        if (trial->problem.key_scale) *centre /= ck;
+        if (trial->problem.channels.key_scale) *centre /= ck;
       }
       for (int64_t j = 0; j < KEYS; j++) {
-        if (trial->problem.key_scale) tensor_row(&trial->k, 0, h, j)[d] /= ck;
-        if (trial->problem.value_scale) tensor_row(&trial->v, 0, h, j)[d] /= cv;
+        if (trial->problem.channels.key_scale) tensor_row(&trial->k, 0, h, j)[d] /= ck;
+        if (trial->problem.channels.value_scale) tensor_row(&trial->v, 0, h, j)[d] /= cv;
       }
     }
 }
@@ -179,10 +180,10 @@ static void test_meaning(void **state) {
     problem.sink = FOVEA_SINK_PER_HEAD;
     problem.causal = choice % 2;
     fovea_problem plain = problem;
-    problem.key_centre = choice & 1 ? FOVEA_VECTORS_PER_HEAD : FOVEA_VECTORS_NONE;
-    problem.key_scale = choice & 2 ? FOVEA_VECTORS_PER_HEAD : FOVEA_VECTORS_NONE;
-    problem.value_scale = choice & 4 ? FOVEA_VECTORS_PER_HEAD : FOVEA_VECTORS_NONE;
-    plain.scores = plain.values = FOVEA_MODE_EXACT;
+    problem.channels.key_centre = choice & 1 ? FOVEA_CHANNELS_PER_HEAD : FOVEA_CHANNELS_NONE;
+    problem.channels.key_scale = choice & 2 ? FOVEA_CHANNELS_PER_HEAD : FOVEA_CHANNELS_NONE;
+    problem.channels.value_scale = choice & 4 ? FOVEA_CHANNELS_PER_HEAD : FOVEA_CHANNELS_NONE;
+    plain.modes.score = plain.modes.value = FOVEA_MODE_EXACT;
     struct trial exact = trial_create(&plain, 1), trial = trial_create(&problem, 1);
     make_channels(&exact);
     make_channels(&trial);
@@ -201,7 +202,7 @@ static void test_states_of_other_modes(void **state) {
   (void)state;
   enum { CUT = 200 };
   fovea_problem plain = problem_of(0, ROWS, KEYS, DIM, DIM), problem = problem_of(INT8_BOTH, ROWS, KEYS, DIM, DIM);
-  problem.key_centre = problem.key_scale = problem.value_scale = FOVEA_VECTORS_PER_HEAD;
+  problem.channels.key_centre = problem.channels.key_scale = problem.channels.value_scale = FOVEA_CHANNELS_PER_HEAD;
   struct trial exact = trial_create(&plain, 2), trial = trial_create(&problem, 2);
   make_channels(&exact);
   make_channels(&trial);
@@ -217,9 +218,9 @@ static void test_states_of_other_modes(void **state) {
     if (i == 2) continue;
     fovea_problem part = i ? plain : problem;
     fovea_tensors tensors = trial_tensors(i ? &exact : &trial);
-    part.keys_begin = begin;
-    part.keys_end = end;
-    part.to_state = 1;
+    part.keys.begin = begin;
+    part.keys.end = end;
+    part.state = 1;
     tensors.o = NULL;
     tensors.lse = NULL;
     tensors.state = &states[i];
@@ -274,7 +275,7 @@ static void test_far_centres(void **state) {
   static const float sizes[] = {0x1p127f, -0x1p127f, 0x1p120f};
   for (int i = 0; i < 12; i++) {
     fovea_problem problem = problem_of(i % 2 ? INT8_BOTH : INT8_SCORES, 5, i % 4 < 2 ? 100 : 4500, 20, 20);
-    problem.key_centre = FOVEA_VECTORS_SHARED;
+    problem.channels.key_centre = FOVEA_CHANNELS_SHARED;
     problem.sink = (fovea_sink)(i % 3);
     struct trial trial = trial_create(&problem, 4);
     for (int64_t d = 0; d < 20; d++) {

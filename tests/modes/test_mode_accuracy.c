@@ -93,7 +93,7 @@ static void test_it_rounds(void **state) {
     fovea_problem problem = problem_of(2, modes, FOVEA_F32);
     struct trial trial = trial_create(&problem, 1), exact = trial_sharing_inputs(&trial);
     double largest = 0;
-    exact.problem.scores = exact.problem.values = FOVEA_MODE_EXACT;
+    exact.problem.modes.score = exact.problem.modes.value = FOVEA_MODE_EXACT;
     trial_run(&exact, NULL, NULL);
     trial_run(&trial, NULL, NULL);
     for (int64_t i = 0; i < problem.q_len; i++)

@@ -6,6 +6,7 @@
 #include "support/execution.h"
 
 #include <float.h>
+#include <fovea/state.h>
 #include <math.h>
 
 static const struct part start = {0, 0, 0};
@@ -47,7 +48,7 @@ static void check_state(struct trial *trial, int64_t rows, const char *set) {
   tensors.lse = NULL;
   tensors.state = &state;
   problem.q_len = rows;
-  problem.to_state = 1;
+  problem.state = 1;
   if (fovea_attend(&problem, &tensors, on_isa(set), &error) != FOVEA_OK) fail_msg("%s", error.text);
   for (int64_t row = 0; row < rows; row++) {
     int lost = 0;
@@ -177,7 +178,7 @@ static void hide_all(struct trial *trial, float value) {
 /* A key that is not finite has no codes. */
 static void all_rows_are_empty(const struct trial *changed, const struct trial *clean) {
   (void)clean;
-  if (changed->problem.scores == FOVEA_MODE_INT8) return;
+  if (changed->problem.modes.score == FOVEA_MODE_INT8) return;
   for (int64_t i = 0; i < ROWS; i++) {
     for (int64_t d = 0; d < DIM; d++) assert_int_equal(o_bits(changed, i, d), 0);
     assert_int_equal(lse_bits(changed, i), bits_of(-INFINITY));
@@ -210,7 +211,7 @@ static void test_nan_among_minus_infinity(void **state) {
 
 /* An element of a value changes all codes of its row. */
 static void only_column_6_differs(const struct trial *changed, const struct trial *clean) {
-  if (changed->problem.values == FOVEA_MODE_INT8) return;
+  if (changed->problem.modes.value == FOVEA_MODE_INT8) return;
   for (int64_t i = 0; i < ROWS; i++) {
     for (int64_t d = 0; d < DIM; d++)
       if (d != 6) assert_int_equal(o_bits(changed, i, d), o_bits(clean, i, d));

@@ -105,8 +105,8 @@ static void test_caches(void **state) {
 /* ---- Masks --------------------------------------------------------------------------------------------------- */
 
 static void add_mask(fovea_problem *problem, int type) {
-  problem->mask_type = (fovea_mask_type)type;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
+  problem->mask.type = (fovea_mask_type)type;
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, problem->batch, problem->heads,
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
@@ -295,8 +295,8 @@ static void test_rounded_before(void **state) {
     fovea_problem_resolve(&problem, NULL);
     problem_set_modes(&problem, modes[i]);
     struct trial plain = trial_create(&problem, 1), rounded = trial_create(&problem, 1);
-    if (problem.scores == FOVEA_MODE_BF16) round_all(&rounded.q), round_all(&rounded.k);
-    if (problem.values == FOVEA_MODE_BF16) round_all(&rounded.v);
+    if (problem.modes.score == FOVEA_MODE_BF16) round_all(&rounded.q), round_all(&rounded.k);
+    if (problem.modes.value == FOVEA_MODE_BF16) round_all(&rounded.v);
     trial_run(&plain, any_set(&generator), NULL);
     trial_run(&rounded, any_set(&generator), NULL);
     assert_same_outputs(&rounded, &plain);

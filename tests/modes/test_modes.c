@@ -119,10 +119,10 @@ static void test_score_terms(void **state) {
     problem.scales = (fovea_scales)(i / 3 % 4);
     if (problem.scales & FOVEA_SCALES_PER_HEAD) problem.scale = 1.0 / sqrt(40.0);
     if (i / 4 % 3 > 0) fovea_problem_set_terms(&problem, terms, i / 4 % 3);
-    problem.mask_type = (fovea_mask_type)(i / 5 % 6);
-    if (problem.mask_type != FOVEA_MASK_NONE)
-      problem.mask_strides =
-          fovea_mask_layout(problem.mask_type, problem.batch, problem.heads, problem.q_len, problem.kv_len);
+    problem.mask.type = (fovea_mask_type)(i / 5 % 6);
+    if (problem.mask.type != FOVEA_MASK_NONE)
+      problem.mask.strides =
+          fovea_mask_layout(problem.mask.type, problem.batch, problem.heads, problem.q_len, problem.kv_len);
     problem.q_type = (fovea_type)(i % 3);
     problem.k_type = (fovea_type)(i / 3 % 3);
     problem.v_type = (fovea_type)(i / 9 % 3);

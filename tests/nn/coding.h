@@ -4,6 +4,9 @@
 
 #include "nn/stack.h"
 
+#include <fovea/cache.h>
+#include <fovea/encoder.h>
+
 enum {
   BATCH = 2,
   SOURCE = 6,

@@ -5,6 +5,7 @@
 
 #include "contract_rotary.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 /* The turns of the waves of a row of `dim`; there is room for dim + 1. */

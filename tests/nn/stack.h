@@ -2,6 +2,8 @@
 #ifndef FOVEA_TESTS_NN_STACK_H
 #define FOVEA_TESTS_NN_STACK_H
 
+#include <fovea/embedding.h>
+#include <fovea/encoder.h>
 #include <fovea/nn.h>
 
 enum {

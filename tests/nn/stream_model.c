@@ -52,7 +52,7 @@ void make_model(struct model *m, int layers, int64_t left, int64_t right, int64_
     m->problem.window_right = FOVEA_UNLIMITED;
   }
   fovea_nn_streaming_init(&m->streaming, layers, m->blocks, &m->problem, chunk);
-  if (kind & SINKS) m->streaming.sinks = sinks;
+  if (kind & SINKS) m->streaming.sink = sinks;
 }
 
 void compute_whole(const struct model *m, int64_t frames, const float *x, float *y) {
@@ -61,9 +61,9 @@ void compute_whole(const struct model *m, int64_t frames, const float *x, float 
   problem.window_left = m->problem.window_left;
   problem.window_right = m->problem.window_right;
   problem.causal = m->problem.causal;
-  problem.chunk_size = m->problem.chunk_size;
-  problem.chunk_left = m->problem.chunk_left;
-  problem.chunk_right = m->problem.chunk_right;
+  problem.chunks.size = m->problem.chunks.size;
+  problem.chunks.left = m->problem.chunks.left;
+  problem.chunks.right = m->problem.chunks.right;
   problem.softcap = m->problem.softcap;
   problem.sink = m->problem.sink;
   memcpy(y, x, (size_t)(frames * DIM) * sizeof *y);
@@ -71,7 +71,7 @@ void compute_whole(const struct model *m, int64_t frames, const float *x, float 
     fovea_nn_attention_tensors tensors;
     fovea_error error;
     fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
-    if (m->streaming.sinks) tensors.sinks = sinks + i * HEADS;
+    if (m->streaming.sink) tensors.sink = sinks + i * HEADS;
     const fovea_nn_attending self = {&problem, &tensors};
     if (fovea_nn_block_run(m->blocks[i], &self, NULL, y, y, on_isa(m->isa), &error) != FOVEA_OK)
       fail_msg("%s", error.text);
@@ -102,10 +102,10 @@ static int64_t last_seen(const fovea_problem *p, int64_t row) {
   int64_t last = INT64_MAX;
   if (p->causal) last = row;
   if (p->window_right != FOVEA_UNLIMITED && row + p->window_right < last) last = row + p->window_right;
-  if (p->chunk_size > 0 && p->chunk_right != FOVEA_UNLIMITED) {
+  if (p->chunks.size > 0 && p->chunks.right != FOVEA_UNLIMITED) {
     int64_t end = row;
-    while ((end + 1) % p->chunk_size != 0) end++;
-    if (end + p->chunk_right < last) last = end + p->chunk_right;
+    while ((end + 1) % p->chunks.size != 0) end++;
+    if (end + p->chunks.right < last) last = end + p->chunks.right;
   }
   return last;
 }
@@ -166,7 +166,7 @@ void assert_streams(const struct model *m, int64_t frames, int special, struct g
     if (memcmp(y.data, expected, y.size) != 0)
       fail_msg("other bits: %s, window %d %d, chunks %d %d %d, chunk %d, %d layers, %d frames, step %d",
                m->isa ? m->isa : "", (int)m->problem.window_left, (int)m->problem.window_right,
-               (int)m->problem.chunk_size, (int)m->problem.chunk_left, (int)m->problem.chunk_right,
+               (int)m->problem.chunks.size, (int)m->problem.chunks.left, (int)m->problem.chunks.right,
                (int)m->streaming.chunk, (int)m->streaming.layers, (int)frames, (int)steps[i]);
     guarded_destroy(&y);
   }
@@ -178,9 +178,9 @@ void assert_streams(const struct model *m, int64_t frames, int special, struct g
 void set_rules(struct model *m, const struct rules *rules) {
   m->problem.window_left = rules->left;
   m->problem.window_right = rules->right;
-  m->problem.chunk_size = rules->size;
-  m->problem.chunk_left = rules->chunk_left;
-  m->problem.chunk_right = rules->chunk_right;
+  m->problem.chunks.size = rules->size;
+  m->problem.chunks.left = rules->chunk_left;
+  m->problem.chunks.right = rules->chunk_right;
   m->problem.causal = rules->causal;
 }
 

@@ -6,6 +6,7 @@
 #include "support/guarded.h"
 
 #include <fovea/nn.h>
+#include <fovea/stream.h>
 
 enum { DIM = 20, HEADS = 4, KV_HEADS = 2, QK_DIM = 6, V_DIM = 5, HIDDEN = 28, MOST_LAYERS = 3 };
 
@@ -36,7 +37,7 @@ int make_numbers(void **state);
 /* A model of KINDS with a window; `isa` NULL: the default. */
 void make_model(struct model *m, int layers, int64_t left, int64_t right, int64_t chunk, int kind, const char *isa);
 
-/* Rules of models: window, chunk_size, chunk_left, chunk_right, causal. */
+/* Rules of models: window, chunks.size, chunks.left, chunks.right, causal. */
 struct rules {
   int64_t left, right, size, chunk_left, chunk_right;
   int causal;

@@ -4,6 +4,7 @@
 #include "support/execution.h"
 
 #include <fovea/nn.h>
+#include <fovea/recurrent.h>
 
 #include <math.h>
 #include <string.h>

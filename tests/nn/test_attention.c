@@ -8,6 +8,7 @@
 #include "support/generator.h"
 #include "support/guarded.h"
 
+#include <fovea/cache.h>
 #include <fovea/nn.h>
 
 #include <math.h>
@@ -162,10 +163,10 @@ static void test_token_by_token(void **state) {
     fovea_problem problem;
     fovea_nn_attention_tensors tensors;
     fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, 1, i + 1, DIM, DIM);
-    problem.causal = problem.segmented = 1;
+    problem.causal = problem.cache.segmented = 1;
     for (int b = 0; b < BATCH; b++) memcpy(step_x + b * IN, x + (b * LENGTH + i) * IN, IN * sizeof(float));
     fovea_nn_attention_tensors_init(&tensors, step_x, step_y);
-    tensors.sequences = sequences;
+    tensors.cache.sequences = sequences;
     tensors.first_position = i;
     run(&m, &problem, &tensors);
     for (int b = 0; b < BATCH; b++) memcpy(y + (b * LENGTH + i) * OUT, step_y + b * OUT, OUT * sizeof(float));
@@ -228,7 +229,7 @@ static void test_rotary_positions(void **state) {
       const int64_t lengths[] = {first + count, first + count};
       static float chunk_x[ROWS * IN], chunk_y[ROWS * OUT];
       fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, packed ? rows : count, first + count, DIM, DIM);
-      problem.causal = problem.segmented = 1;
+      problem.causal = problem.cache.segmented = 1;
       problem.cu_seqlens_q = packed ? cumulative : NULL;
       problem.kv_lens = packed ? lengths : NULL;
       for (int i = 0; i < rows; i++) {
@@ -237,7 +238,7 @@ static void test_rotary_positions(void **state) {
         for (int axis = 0; axis < AXES; axis++) some[axis * rows + i] = listed[axis * ROWS + from];
       }
       fovea_nn_attention_tensors_init(&tensors, chunk_x, chunk_y);
-      tensors.sequences = sequences;
+      tensors.cache.sequences = sequences;
       tensors.first_position = first;
       tensors.rotary_positions = some;
       run(&m, &problem, &tensors);
@@ -290,9 +291,9 @@ static void test_caches_stay(void **state) {
     sequences[b] = fovea_sequence_of(&segments[b], 1);
   }
   fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, 1, 1, DIM, DIM);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   fovea_nn_attention_tensors_init(&tensors, x, NULL);
-  tensors.sequences = sequences;
+  tensors.cache.sequences = sequences;
   assert_int_equal(fovea_nn_attention_run(attention_of(&m), &problem, &tensors, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   assert_memory_equal(keys, zeros, sizeof keys);
   assert_memory_equal(values, zeros, sizeof values);
@@ -339,7 +340,7 @@ static void test_refused(void **state) {
   REFUSED(m.attention.rotary = &turning;
           tensors.rotary_positions = (const int64_t *)(const void *)((const char *)listed + 2),
           FOVEA_ERROR_ARGUMENT, "rotary_positions");
-  REFUSED(tensors.layer = 1, FOVEA_ERROR_UNUSED, "layer");
+  REFUSED(tensors.cache.layer = 1, FOVEA_ERROR_UNUSED, "layer");
   REFUSED(m.attention.bias_key = x, FOVEA_ERROR_ARGUMENT, "bias_value");
   REFUSED(m.attention.bias_key = m.attention.bias_value = x;
           problem.window_left = 3, FOVEA_ERROR_UNUSED, "bias_key: window");
@@ -374,8 +375,8 @@ static const float *numbers_of(const struct test_case *test, const char *name) {
 static void use_mask(const struct array *mask, int padding, fovea_problem *problem,
                      fovea_nn_attention_tensors *tensors, unsigned char *seen) {
   const int64_t rows = padding ? 1 : mask->shape[0], keys = mask->shape[1];
-  problem->mask_type = mask->element == ELEMENT_BOOL ? FOVEA_MASK_BOOL : FOVEA_MASK_F32;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, padding ? mask->shape[0] : 1, 1, rows, keys);
+  problem->mask.type = mask->element == ELEMENT_BOOL ? FOVEA_MASK_BOOL : FOVEA_MASK_F32;
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, padding ? mask->shape[0] : 1, 1, rows, keys);
   tensors->mask = mask->data;
   if (mask->element != ELEMENT_BOOL) return;
   for (int64_t i = 0; i < mask->count; i++) seen[i] = !((const unsigned char *)mask->data)[i];
@@ -427,7 +428,7 @@ static void check_torch(const struct test_case *test) {
   tensors.memory_values = numbers_of(test, "value");
   if (mask) use_mask(mask, 0, &problem, &tensors, seen);
   if (padding) use_mask(padding, 1, &problem, &tensors, seen);
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   m.attention.average_scores = case_output(test, "weights")->rank == 3;
   tensors.scores = scores;
   run(&m, &problem, &tensors);

@@ -4,8 +4,11 @@
 #include "support/check.h"
 #include "support/error_says.h"
 
+#include <fovea/cache.h>
+#include <fovea/encoder.h>
 #include <fovea/nn.h>
 #include <fovea/pattern.h>
+#include <fovea/terms.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +55,7 @@ static void t5(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
 
 static void both_terms(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
   alibi(p, t, o);
-  p->term_count = 2;
+  p->terms.count = 2;
   p->softcap = 3;
 }
 
@@ -70,16 +73,16 @@ static void scales_of_both(fovea_problem *p, fovea_tensors *t, struct outputs *o
 
 static void shaw(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
   (void)o;
-  p->shaw = FOVEA_SHAW_BOTH;
-  p->shaw_distance = SHAW;
-  t->shaw_keys = shaw_keys;
-  t->shaw_values = shaw_values;
+  p->shaw.kind = FOVEA_SHAW_BOTH;
+  p->shaw.distance = SHAW;
+  t->shaw.keys = shaw_keys;
+  t->shaw.values = shaw_values;
 }
 
 static void a_sink(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
   (void)o;
   p->sink = FOVEA_SINK_PER_HEAD;
-  t->sinks = sinks;
+  t->sink = sinks;
 }
 
 static void a_pattern(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
@@ -89,46 +92,46 @@ static void a_pattern(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
 
 static void normaliser(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
   (void)t, (void)o;
-  p->normaliser = FOVEA_NORMALISER_SIGMOID;
-  p->sigmoid_bias = -2;
-  p->divisor = FOVEA_DIVISOR_KEYS;
-  p->score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
-  p->leaky_slope = 0.25;
+  p->normaliser.kind = FOVEA_NORMALISER_SIGMOID;
+  p->normaliser.sigmoid_bias = -2;
+  p->normaliser.divisor = FOVEA_DIVISOR_KEYS;
+  p->activation.kind = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  p->activation.leaky_slope = 0.25;
 }
 
 static void bf16_mode(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
   (void)t, (void)o;
-  p->scores = p->values = FOVEA_MODE_BF16;
+  p->modes.score = p->modes.value = FOVEA_MODE_BF16;
 }
 
 static void int8_mode(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
   (void)o;
-  p->scores = p->values = FOVEA_MODE_INT8;
-  p->key_centre = p->key_scale = p->value_scale = FOVEA_VECTORS_PER_HEAD;
-  t->key_centre = t->key_scale = t->value_scale = vectors;
+  p->modes.score = p->modes.value = FOVEA_MODE_INT8;
+  p->channels.key_centre = p->channels.key_scale = p->channels.value_scale = FOVEA_CHANNELS_PER_HEAD;
+  t->channels.key_centre = t->channels.key_scale = t->channels.value_scale = vectors;
 }
 
 static void all_outputs(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
   alibi(p, t, o);
-  p->score_output = FOVEA_SCORES_BIASED;
-  p->max_logits = p->entropy = p->column_sums = 1;
-  p->column_rows.begin = 1;
-  p->top_k = TOP;
+  p->scores.kind = FOVEA_SCORES_BIASED;
+  p->max_logits = p->entropy = p->column_sums.wanted = 1;
+  p->column_sums.rows.begin = 1;
+  p->top.k = TOP;
   t->lse = o->lse;
   t->scores = o->scores;
   t->max_logits = o->max_logits;
   t->entropy = o->entropy;
   t->column_sums = o->column_sums;
-  t->top_keys = o->top_keys;
-  t->top_scores = o->top_scores;
+  t->top.keys = o->top_keys;
+  t->top.scores = o->top_scores;
 }
 
 static void part_of_scores(fovea_problem *p, fovea_tensors *t, struct outputs *o) {
-  p->score_output = FOVEA_SCORES_WEIGHTS;
-  p->score_heads = (fovea_range){1, 3};
-  p->score_rows = (fovea_range){2, 5};
-  p->score_keys = (fovea_range){0, 6};
-  p->score_strides = (fovea_strides){2 * 3 * 6, 3 * 6, 6};
+  p->scores.kind = FOVEA_SCORES_WEIGHTS;
+  p->scores.heads = (fovea_range){1, 3};
+  p->scores.rows = (fovea_range){2, 5};
+  p->scores.keys = (fovea_range){0, 6};
+  p->scores.strides = (fovea_strides){2 * 3 * 6, 3 * 6, 6};
   t->scores = o->scores;
 }
 
@@ -139,7 +142,7 @@ static const struct feature features[] = {
     {"scales per head", scales_of_heads},
     {"scales per head and row", scales_of_both},
     {"shaw", shaw},
-    {"sinks", a_sink},
+    {"sink", a_sink},
     {"pattern", a_pattern},
     {"normaliser and activation", normaliser},
     {"bf16 mode", bf16_mode},
@@ -167,21 +170,21 @@ static void make_layer(struct layer *l) {
 static void give(const fovea_tensors *from, fovea_nn_attention *a, fovea_nn_attention_tensors *t) {
   a->terms = from->terms;
   a->head_scales = from->head_scales;
-  a->shaw_keys = from->shaw_keys;
-  a->shaw_values = from->shaw_values;
-  a->key_centre = from->key_centre;
-  a->key_scale = from->key_scale;
-  a->value_scale = from->value_scale;
+  a->shaw.keys = from->shaw.keys;
+  a->shaw.values = from->shaw.values;
+  a->channels.key_centre = from->channels.key_centre;
+  a->channels.key_scale = from->channels.key_scale;
+  a->channels.value_scale = from->channels.value_scale;
   t->row_scales = from->row_scales;
   t->mask = from->mask;
-  t->sinks = from->sinks;
+  t->sink = from->sink;
   t->lse = from->lse;
   t->scores = from->scores;
   t->max_logits = from->max_logits;
   t->entropy = from->entropy;
   t->column_sums = from->column_sums;
-  t->top_keys = from->top_keys;
-  t->top_scores = from->top_scores;
+  t->top.keys = from->top.keys;
+  t->top.scores = from->top.scores;
 }
 
 static void multiply(const fovea_nn_linear *linear, int64_t rows, const float *from, float *to) {
@@ -234,7 +237,7 @@ static void compute(const struct layer *l, fovea_problem problem, const fovea_te
     new_rows.k_strides = new_rows.v_strides = fovea_strides_rows_before_heads(rows, KV_HEADS, DIM);
     new_rows.first_position = first;
     assert_int_equal(fovea_append(&new_rows, NULL, NULL, NULL), FOVEA_OK);
-    tensors.sequences = cache->sequences;
+    tensors.cache.sequences = cache->sequences;
   } else {
     problem.k_strides = problem.v_strides = fovea_strides_rows_before_heads(rows, KV_HEADS, DIM);
     tensors.k = k;
@@ -248,7 +251,7 @@ static fovea_problem problem_of(int64_t rows, int64_t keys, int segmented) {
   fovea_problem p;
   fovea_problem_init(&p, BATCH, HEADS, KV_HEADS, rows, keys, DIM, DIM);
   p.causal = 1;
-  p.segmented = segmented;
+  p.cache.segmented = segmented;
   return p;
 }
 
@@ -288,7 +291,7 @@ static void check_feature(const struct feature *feature, int cached) {
     feature->set(&same, &outputs, &given);
     fovea_nn_attention_tensors_init(&t, rows, given.y);
     give(&outputs, &l.attention, &t);
-    if (cached) t.sequences = by_layer.sequences;
+    if (cached) t.cache.sequences = by_layer.sequences;
     if (cached) t.first_position = first;
     run(&l, &same, &t, feature->name);
     if (memcmp(&given, &expected, sizeof given) != 0) fail_msg("%s: other bits", feature->name);
@@ -398,7 +401,7 @@ static void test_stack_refused(void **state) {
   fovea_problem_set_terms(&problem, kinds, 1);
   s.layers[0].attention.terms = terms;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
-  tensors.sequences = cache.sequences;
+  tensors.cache.sequences = cache.sequences;
   const fovea_nn_attending self = {&problem, &tensors};
   fovea_nn_encoder_rows_init(&call, &self, NULL, y);
   call.x = rows;
@@ -425,7 +428,7 @@ static void test_stack_refused(void **state) {
     make_cache(&cache);                                                                                            \
     make_cache(&before);                                                                                           \
     fovea_nn_attention_tensors_init(&t, rows, given.y);                                                            \
-    t.sequences = cache.sequences;                                                                                 \
+    t.cache.sequences = cache.sequences;                                                                           \
     change;                                                                                                        \
     assert_int_equal(fovea_nn_attention_run(&l.attention, &p, &t, NULL, &error), status);                          \
     assert_error_says(&error, word);                                                                               \
@@ -448,37 +451,38 @@ static void test_refused(void **state) {
   REFUSED(l.attention.head_scales = head_scales, FOVEA_ERROR_UNUSED, "head_scales");
   REFUSED(p.scales = FOVEA_SCALES_PER_ROW, FOVEA_ERROR_ARGUMENT, "row_scales");
   REFUSED(t.row_scales = row_scales, FOVEA_ERROR_UNUSED, "row_scales");
-  REFUSED((p.shaw = FOVEA_SHAW_KEYS, p.shaw_distance = SHAW), FOVEA_ERROR_ARGUMENT, "shaw_keys");
-  REFUSED((p.shaw = FOVEA_SHAW_VALUES, p.shaw_distance = SHAW), FOVEA_ERROR_ARGUMENT, "shaw_values");
-  REFUSED(l.attention.shaw_keys = shaw_keys, FOVEA_ERROR_UNUSED, "shaw_keys");
-  REFUSED(p.sink = FOVEA_SINK_PER_HEAD, FOVEA_ERROR_ARGUMENT, "sinks");
-  REFUSED(t.sinks = sinks, FOVEA_ERROR_UNUSED, "sinks");
-  REFUSED(p.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_ARGUMENT, "mask");
+  REFUSED((p.shaw.kind = FOVEA_SHAW_KEYS, p.shaw.distance = SHAW), FOVEA_ERROR_ARGUMENT, "shaw.keys");
+  REFUSED((p.shaw.kind = FOVEA_SHAW_VALUES, p.shaw.distance = SHAW), FOVEA_ERROR_ARGUMENT, "shaw.values");
+  REFUSED(l.attention.shaw.keys = shaw_keys, FOVEA_ERROR_UNUSED, "shaw.keys");
+  REFUSED(p.sink = FOVEA_SINK_PER_HEAD, FOVEA_ERROR_ARGUMENT, "sink");
+  REFUSED(t.sink = sinks, FOVEA_ERROR_UNUSED, "sink");
+  REFUSED(p.mask.type = FOVEA_MASK_BOOL, FOVEA_ERROR_ARGUMENT, "mask");
   REFUSED(t.mask = rows, FOVEA_ERROR_UNUSED, "mask");
-  REFUSED(p.key_centre = FOVEA_VECTORS_SHARED, FOVEA_ERROR_UNUSED, "key_centre");
-  REFUSED((p.scores = FOVEA_MODE_INT8, p.key_centre = FOVEA_VECTORS_SHARED), FOVEA_ERROR_ARGUMENT, "key_centre");
-  REFUSED(l.attention.value_scale = vectors, FOVEA_ERROR_UNUSED, "value_scale");
-  REFUSED(p.score_output = FOVEA_SCORES_RAW, FOVEA_ERROR_ARGUMENT, "scores");
+  REFUSED(p.channels.key_centre = FOVEA_CHANNELS_SHARED, FOVEA_ERROR_UNUSED, "key_centre");
+  REFUSED((p.modes.score = FOVEA_MODE_INT8, p.channels.key_centre = FOVEA_CHANNELS_SHARED), FOVEA_ERROR_ARGUMENT,
+          "key_centre");
+  REFUSED(l.attention.channels.value_scale = vectors, FOVEA_ERROR_UNUSED, "value_scale");
+  REFUSED(p.scores.kind = FOVEA_SCORES_RAW, FOVEA_ERROR_ARGUMENT, "scores");
   REFUSED(t.scores = given.scores, FOVEA_ERROR_UNUSED, "scores");
-  REFUSED((p.score_output = FOVEA_SCORES_RAW, t.scores = cache.k), FOVEA_ERROR_ARGUMENT, "scores");
+  REFUSED((p.scores.kind = FOVEA_SCORES_RAW, t.scores = cache.k), FOVEA_ERROR_ARGUMENT, "scores");
   REFUSED(p.max_logits = 1, FOVEA_ERROR_ARGUMENT, "max_logits");
   REFUSED((p.max_logits = 1, t.max_logits = given.y), FOVEA_ERROR_ARGUMENT, "max_logits shares memory with y");
   REFUSED(t.max_logits = given.max_logits, FOVEA_ERROR_UNUSED, "max_logits");
   REFUSED(p.entropy = 1, FOVEA_ERROR_ARGUMENT, "entropy");
   REFUSED((p.entropy = 1, t.entropy = rows), FOVEA_ERROR_ARGUMENT, "entropy shares memory with x");
-  REFUSED(p.column_sums = 1, FOVEA_ERROR_ARGUMENT, "column_sums");
-  REFUSED((p.column_sums = 1, t.column_sums = cache.v + 3), FOVEA_ERROR_ARGUMENT, "column_sums");
-  REFUSED(p.top_k = TOP, FOVEA_ERROR_ARGUMENT, "top_keys");
-  REFUSED((p.top_k = TOP, t.top_keys = given.top_keys, t.top_scores = (float *)(void *)given.top_keys),
-          FOVEA_ERROR_ARGUMENT, "top_scores shares memory with top_keys");
+  REFUSED(p.column_sums.wanted = 1, FOVEA_ERROR_ARGUMENT, "column_sums");
+  REFUSED((p.column_sums.wanted = 1, t.column_sums = cache.v + 3), FOVEA_ERROR_ARGUMENT, "column_sums");
+  REFUSED(p.top.k = TOP, FOVEA_ERROR_ARGUMENT, "top.keys");
+  REFUSED((p.top.k = TOP, t.top.keys = given.top_keys, t.top.scores = (float *)(void *)given.top_keys),
+          FOVEA_ERROR_ARGUMENT, "top.scores shares memory with top.keys");
   REFUSED((t.lse = weights[2]), FOVEA_ERROR_ARGUMENT, "lse shares memory with weights");
-  REFUSED((p.normaliser = FOVEA_NORMALISER_RELU, t.lse = given.lse), FOVEA_ERROR_UNUSED, "lse");
-  REFUSED(p.to_state = 1, FOVEA_ERROR_UNUSED, "problem.to_state is set and would not be used");
+  REFUSED((p.normaliser.kind = FOVEA_NORMALISER_RELU, t.lse = given.lse), FOVEA_ERROR_UNUSED, "lse");
+  REFUSED(p.state = 1, FOVEA_ERROR_UNUSED, "problem.state is set and would not be used");
   REFUSED(p.k_type = FOVEA_BF16, FOVEA_ERROR_UNUSED, "problem.k_type is set and would not be used");
   REFUSED(p.v_strides.head = 0, FOVEA_ERROR_UNUSED, "problem.v_strides is set and would not be used");
-  REFUSED(t.layer = LAYERS, FOVEA_ERROR_ARGUMENT, "layer");
+  REFUSED(t.cache.layer = LAYERS, FOVEA_ERROR_ARGUMENT, "layer");
   REFUSED(p.kv_len = ROOM + 1, FOVEA_ERROR_ARGUMENT, "sequences[0]: position");
-  REFUSED(t.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences");
+  REFUSED(t.cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences");
 }
 
 /* Averages and the key of a bias go with fewer features. */
@@ -495,13 +499,13 @@ static void test_combinations(void **state) {
   take_rows(0, ROWS, rows);
   fovea_nn_attention_tensors_init(&t, rows, given.y);
   l.attention.average_scores = 1;
-  p.score_output = FOVEA_SCORES_WEIGHTS;
-  p.score_rows.begin = 1;
+  p.scores.kind = FOVEA_SCORES_WEIGHTS;
+  p.scores.rows.begin = 1;
   t.scores = given.scores;
   assert_int_equal(fovea_nn_attention_run(&l.attention, &p, &t, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_string_equal(error.text, "problem.score_rows is set and would not be used: average_scores is 1, and "
+  assert_string_equal(error.text, "problem.scores.rows is set and would not be used: average_scores is 1, and "
                                   "averages are of all heads, rows and keys");
-  p.score_rows.begin = 0;
+  p.scores.rows.begin = 0;
   t.lse = given.scores + 5;
   assert_int_equal(fovea_nn_attention_run(&l.attention, &p, &t, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "scores shares memory with lse");
@@ -513,9 +517,9 @@ static void test_combinations(void **state) {
   fovea_problem_set_terms(&p, kinds, 1);
   l.attention.terms = terms;
   assert_int_equal(fovea_nn_attention_run(&l.attention, &p, &t, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_string_equal(error.text, "bias_key is given together with terms");
+  assert_string_equal(error.text, "bias_key is given together with terms.list");
   fovea_problem_set_terms(&p, NULL, 0);
-  p.term_size = 0;
+  p.terms.size = 0;
   l.attention.terms = NULL;
   p.pattern = pattern;
   assert_int_equal(fovea_nn_attention_run(&l.attention, &p, &t, NULL, &error), FOVEA_ERROR_UNUSED);

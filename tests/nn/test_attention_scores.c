@@ -33,7 +33,7 @@ static fovea_problem make_problem(void) {
   fovea_problem problem;
   fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, ROWS, KEYS, DIM, DIM);
   problem.causal = 1;
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   return problem;
 }
 
@@ -102,7 +102,7 @@ static void test_core_scores(void **state) {
     run(&m, &problem, &tensors, on_isa(isas[isa]));
     assert_memory_equal(scores, averages, size / HEADS);
     assert_int_equal(((unsigned char *)scores)[size / HEADS], 0xff);
-    problem.score_output = FOVEA_SCORES_NONE;
+    problem.scores.kind = FOVEA_SCORES_NONE;
     tensors.scores = NULL;
     tensors.y = without;
     m.attention.average_scores = 0;
@@ -124,7 +124,7 @@ static void test_strides_and_scratch(void **state) {
   attend(&m, expected);
   average(expected, KEYS, averages);
   m.attention.average_scores = 1;
-  problem.score_strides = (fovea_strides){40, 0, BATCH * 40};
+  problem.scores.strides = (fovea_strides){40, 0, BATCH * 40};
   fovea_nn_attention_tensors_init(&tensors, x, y);
   tensors.memory = memory;
   tensors.scores = scores;
@@ -153,16 +153,16 @@ static void test_packed(void **state) {
   fovea_nn_attention_tensors tensors;
   make_model(&m);
   fovea_problem_init(&problem, 2, HEADS, KV_HEADS, ROWS, KEYS, DIM, DIM);
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   problem.cu_seqlens_q = q;
   problem.cu_seqlens_kv = kv;
-  problem.score_strides = (fovea_strides){0, ROWS * 14, 14};
+  problem.scores.strides = (fovea_strides){0, ROWS * 14, 14};
   fovea_nn_attention_tensors_init(&tensors, x, y);
   tensors.memory = memory;
   tensors.scores = heads;
   run(&m, &problem, &tensors, NULL);
   m.attention.average_scores = 1;
-  problem.score_strides.head = 0;
+  problem.scores.strides.head = 0;
   tensors.scores = scores;
   memset(scores, 0xff, sizeof scores);
   run(&m, &problem, &tensors, NULL);
@@ -222,15 +222,15 @@ static void test_refused(void **state) {
   static float scores[NUMBERS], y[BATCH * ROWS * OUT];
   struct model m;
   REFUSED(tensors.scores = NULL, FOVEA_ERROR_ARGUMENT, "scores");
-  REFUSED(problem.score_output = FOVEA_SCORES_NONE, FOVEA_ERROR_UNUSED, "scores");
+  REFUSED(problem.scores.kind = FOVEA_SCORES_NONE, FOVEA_ERROR_UNUSED, "scores");
   REFUSED(m.attention.average_scores = 1;
-          problem.score_heads.begin = 1, FOVEA_ERROR_UNUSED, "problem.score_heads is set and would not be used");
-  REFUSED(problem.score_output = FOVEA_SCORES_NONE; tensors.scores = NULL;
+          problem.scores.heads.begin = 1, FOVEA_ERROR_UNUSED, "problem.scores.heads is set and would not be used");
+  REFUSED(problem.scores.kind = FOVEA_SCORES_NONE; tensors.scores = NULL;
           m.attention.average_scores = 1, FOVEA_ERROR_UNUSED, "average_scores");
   REFUSED(m.attention.average_scores = 2, FOVEA_ERROR_ARGUMENT, "average_scores");
   REFUSED(m.attention.average_scores = 1;
-          problem.score_strides.row = KEYS - 1, FOVEA_ERROR_ARGUMENT, "score_strides.row");
-  REFUSED(problem.score_strides.row = KEYS - 1, FOVEA_ERROR_ARGUMENT, "score_strides.row");
+          problem.scores.strides.row = KEYS - 1, FOVEA_ERROR_ARGUMENT, "scores.strides.row");
+  REFUSED(problem.scores.strides.row = KEYS - 1, FOVEA_ERROR_ARGUMENT, "scores.strides.row");
 }
 
 /* Scores lie apart from all else. */
@@ -250,7 +250,7 @@ static void test_apart(void **state) {
     OVERLAPPING(tensors.memory_values = scores, "scores shares memory with memory_values");
     OVERLAPPING(m.value.weights = scores, "scores shares memory with weights");
     OVERLAPPING(m.output.bias = scores, "scores shares memory with bias");
-    OVERLAPPING(problem.mask_type = FOVEA_MASK_BOOL; tensors.mask = mask;
+    OVERLAPPING(problem.mask.type = FOVEA_MASK_BOOL; tensors.mask = mask;
                 tensors.scores = (float *)(void *)mask, "scores: mask");
 #undef OVERLAPPING
   }
@@ -292,7 +292,7 @@ static void test_large_sizes(void **state) {
     fovea_problem_init(&problem, 1, 32, 32, INT64_C(1) << 30, INT64_C(1) << 30, DIM, DIM);
     m.attention.average_scores = averaged;
     (void)measured(fovea_nn_attention_scratch_size(&m.attention, &problem, with_threads(1), measured_size(), NULL));
-    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    problem.scores.kind = FOVEA_SCORES_WEIGHTS;
     assert_int_equal(
         measured(fovea_nn_attention_scratch_size(&m.attention, &problem, with_threads(1), measured_size(), NULL)),
         0);

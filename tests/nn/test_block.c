@@ -7,6 +7,7 @@
 #include "support/generator.h"
 #include "support/guarded.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 #include <math.h>
@@ -269,8 +270,8 @@ static void take_torch_layer(const struct test_case *test, struct parts *p) {
 /* In PyTorch's masks, true hides a key. */
 static void hide(const struct array *mask, int64_t batch, int64_t rows, fovea_problem *problem,
                  fovea_nn_attention_tensors *tensors, unsigned char *seen) {
-  problem->mask_type = FOVEA_MASK_BOOL;
-  problem->mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, batch, 1, rows, problem->kv_len);
+  problem->mask.type = FOVEA_MASK_BOOL;
+  problem->mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, batch, 1, rows, problem->kv_len);
   for (int64_t i = 0; i < mask->count; i++) seen[i] = !((const unsigned char *)mask->data)[i];
   tensors->mask = seen;
 }
@@ -391,8 +392,8 @@ static void test_encoder(void **state) {
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
   fovea_problem_init(&problem, batch, heads, heads, length, length, dim, dim);
-  problem.mask_type = FOVEA_MASK_BOOL;
-  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, batch, 1, 1, length);
+  problem.mask.type = FOVEA_MASK_BOOL;
+  problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, batch, 1, 1, length);
   for (int64_t i = 0; i < mask->count; i++) seen[i] = ((const float *)mask->data)[i] != 0;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   tensors.mask = seen;

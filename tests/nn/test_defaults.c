@@ -2,10 +2,12 @@
  * was given other sizes, or another layer, are those of the layer that runs. */
 #include "support/check.h"
 
+#include <fovea/embedding.h>
 #include <fovea/graph_attention.h>
 #include <fovea/linear_attention.h>
 #include <fovea/nn.h>
 #include <fovea/performer.h>
+#include <fovea/recurrent.h>
 #include <fovea/sparse_attention.h>
 
 #include <string.h>
@@ -116,7 +118,7 @@ static void test_attention(void **state) {
     fovea_nn_attention_init(&attention, &layer, &layer, &layer, &layer);
     fovea_problem_init(&problem, 1, HEADS, HEADS, late ? 1 : ROWS, late ? 1 : ROWS, late ? 2 : DIM, late ? 2 : DIM);
     problem.q_len = problem.kv_len = ROWS, problem.qk_dim = problem.v_dim = DIM;
-    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    problem.scores.kind = FOVEA_SCORES_WEIGHTS;
     attention.average_scores = 1;
     fovea_nn_attention_tensors_init(&tensors, numbers, results[late]);
     tensors.scores = results[late] + 1000;

@@ -7,6 +7,7 @@
 #include "support/executors.h"
 #include "support/trial.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 #include <math.h>

@@ -8,6 +8,7 @@
 #include "support/guarded.h"
 #include "support/trial.h"
 
+#include <fovea/cache.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ static void test_scores(void **state) {
   fovea_error error;
   make_kind(0);
   make_over(&over, BATCH, LENGTH);
-  over.problem.score_output = FOVEA_SCORES_WEIGHTS;
+  over.problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   over.tensors.scores = scores[0];
   fovea_nn_encoder_rows_init(&rows, &over.attending, ids, y);
   assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, NULL, &error), FOVEA_ERROR_ARGUMENT);
@@ -147,7 +148,7 @@ static void test_scores(void **state) {
   rows.self_score_layer = SCORES + 3;
   run(&rows, NULL);
   make_over(&alone, BATCH, LENGTH);
-  alone.problem.score_output = FOVEA_SCORES_WEIGHTS;
+  alone.problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   alone.tensors.scores = expected;
   embed(rows_of_layer);
   for (int i = 0; i < STACK_LAYERS; i++) {
@@ -156,7 +157,7 @@ static void test_scores(void **state) {
                      FOVEA_OK);
     assert_memory_equal(scores[i], expected, sizeof expected);
   }
-  over.problem.score_output = FOVEA_SCORES_NONE;
+  over.problem.scores.kind = FOVEA_SCORES_NONE;
   over.tensors.scores = NULL;
   assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_error_says(&error, "self_score_layer");
@@ -277,9 +278,9 @@ static void test_token_by_token(void **state) {
     const int64_t batch = i < 0 || ended ? 1 : BATCH;
     make_over(&over, batch, 1);
     fovea_problem_init(&over.problem, batch, STACK_HEADS, STACK_HEADS, 1, LENGTH, STACK_DIM, STACK_DIM);
-    over.problem.causal = over.problem.segmented = 1;
+    over.problem.causal = over.problem.cache.segmented = 1;
     over.problem.kv_lens = lengths;
-    over.tensors.sequences = i < 0 ? &second : sequences;
+    over.tensors.cache.sequences = i < 0 ? &second : sequences;
     over.tensors.first_positions = firsts;
     fovea_nn_encoder_rows_init(&rows, &over.attending, step, y);
     run(&rows, NULL);
@@ -413,8 +414,8 @@ static void test_walk_through(void **state) {
   stack.encoder.count = 2;
   make_over(&over, 2, 10);
   fovea_problem_init(&over.problem, 2, 4, 4, 10, 10, 32, 32);
-  over.problem.mask_type = FOVEA_MASK_BOOL;
-  over.problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 2, 1, 1, 10);
+  over.problem.mask.type = FOVEA_MASK_BOOL;
+  over.problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 2, 1, 1, 10);
   for (int i = 0; i < 20; i++) seen[i] = ((const float *)mask->data)[i] != 0;
   over.tensors.mask = seen;
   fovea_nn_encoder_rows_init(&rows, &over.attending, part(&test, "", "ids"), y);

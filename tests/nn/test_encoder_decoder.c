@@ -105,15 +105,15 @@ static void decode(struct call *c, const fovea_execution *execution, float *logi
   make_cache(&past);
   make_cache(&across);
   c->tensors[2].memory = c->memory;
-  c->tensors[2].sequences = across.sequences;
+  c->tensors[2].cache.sequences = across.sequences;
   prepare(c, &c->problems[2], &c->tensors[2], execution);
   c->tensors[2].memory = NULL;
-  c->tensors[1].sequences = past.sequences;
+  c->tensors[1].cache.sequences = past.sequences;
   for (int i = 0; i < TARGET; i++) {
     const int32_t ids[BATCH] = {target_ids[i], target_ids[TARGET + i]};
     make_problem(&c->problems[1], 1, i + 1);
     make_problem(&c->problems[2], 1, SOURCE);
-    c->problems[1].causal = c->problems[1].segmented = c->problems[2].segmented = 1;
+    c->problems[1].causal = c->problems[1].cache.segmented = c->problems[2].cache.segmented = 1;
     c->problems[2].kv_lens = source_lengths;
     c->tensors[1].first_position = i;
     if (decoder.layers[0].cross_attention.rotary) c->tensors[2].first_position = i;
@@ -202,7 +202,7 @@ static void test_memories(void **state) {
   run(&c, 1, NULL);
   make_cache(&padded);
   c.tensors[2].memory = c.memory;
-  c.tensors[2].sequences = padded.sequences;
+  c.tensors[2].cache.sequences = padded.sequences;
   prepare(&c, &c.problems[2], &c.tensors[2], NULL);
   for (int i = 0; i < SOURCE * STACK_DIM; i++) /* the second entry's first head, which has SHORT rows */
     assert_int_equal(padded.k[SOURCE * WIDTH + i] != 0, i < SHORT * STACK_DIM);
@@ -212,7 +212,7 @@ static void test_memories(void **state) {
   make_problem(&c.problems[2], TARGET, PACKED);
   c.problems[2].cu_seqlens_kv = source_ends;
   c.tensors[2].memory = packed;
-  c.tensors[2].sequences = other.sequences;
+  c.tensors[2].cache.sequences = other.sequences;
   prepare(&c, &c.problems[2], &c.tensors[2], NULL);
   assert_same_caches(&padded, &other);
 
@@ -311,9 +311,9 @@ static void test_scratch_of_memory(void **state) {
   make_cache(&expected);
   make_cache(&cache);
   c.tensors[2].memory = c.memory;
-  c.tensors[2].sequences = expected.sequences;
+  c.tensors[2].cache.sequences = expected.sequences;
   prepare(&c, &c.problems[2], &c.tensors[2], NULL);
-  c.tensors[2].sequences = cache.sequences;
+  c.tensors[2].cache.sequences = cache.sequences;
   fovea_execution_init(&execution);
   execution.allocator = none;
   execution.scratch_size =

@@ -32,7 +32,8 @@ static void test_refused(void **state) {
   REFUSED(c.target.struct_size--, FOVEA_ERROR_ARGUMENT, "rows.struct_size");
   REFUSED(c.target.cross = NULL, FOVEA_ERROR_ARGUMENT, "cross");
   REFUSED(c.tensors[2].memory = c.memory, FOVEA_ERROR_UNUSED, "cross.tensors.memory");
-  REFUSED(c.problems[2].segmented = 1, FOVEA_ERROR_UNUSED, "cross.problem.segmented is set and would not be used");
+  REFUSED(c.problems[2].cache.segmented = 1, FOVEA_ERROR_UNUSED,
+          "cross.problem.cache.segmented is set and would not be used");
   REFUSED(c.tensors[2].memory_stride = 30, FOVEA_ERROR_UNUSED,
           "cross.tensors.memory_stride is set and would not be used");
   REFUSED(make_problem(&c.problems[2], TARGET, SOURCE - 1), FOVEA_ERROR_ARGUMENT,
@@ -51,7 +52,7 @@ static void test_refused(void **state) {
           "y: weights");
   REFUSED(c.source.y = (float *)(void *)(uintptr_t)encoder.layers[0].up.weights, FOVEA_ERROR_ARGUMENT,
           "y: weights");
-  REFUSED(c.problems[2].score_output = FOVEA_SCORES_WEIGHTS; c.tensors[2].scores = y;
+  REFUSED(c.problems[2].scores.kind = FOVEA_SCORES_WEIGHTS; c.tensors[2].scores = y;
           c.target.cross_score_layer = BATCH * STACK_HEADS * TARGET * SOURCE, FOVEA_ERROR_ARGUMENT, "scores");
 }
 
@@ -64,7 +65,7 @@ static void test_refused(void **state) {
     fovea_execution e = *on_isa(NULL);                                                                             \
     make_cache(&cache);                                                                                            \
     c.tensors[2].memory = c.memory;                                                                                \
-    c.tensors[2].sequences = cache.sequences;                                                                      \
+    c.tensors[2].cache.sequences = cache.sequences;                                                                \
     fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, 64);                                                      \
     change;                                                                                                        \
     assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], &e, &error), status);                  \
@@ -86,8 +87,8 @@ static void test_unprepared(void **state) {
   UNPREPARED(decoder.layers[0].cross_attention.bias_key = y, FOVEA_ERROR_UNUSED, "bias_key");
   UNPREPARED(c.problems[2].batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   UNPREPARED(c.tensors[2].memory = NULL, FOVEA_ERROR_ARGUMENT, "memory");
-  UNPREPARED(c.tensors[2].sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences");
-  UNPREPARED(c.tensors[2].layer = 1, FOVEA_ERROR_ARGUMENT, "layer");
+  UNPREPARED(c.tensors[2].cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences");
+  UNPREPARED(c.tensors[2].cache.layer = 1, FOVEA_ERROR_ARGUMENT, "layer");
   UNPREPARED(c.tensors[2].rows_first = 1; c.problems[2].kv_lens = NULL;
              c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_UNUSED, "rows_first");
   UNPREPARED(c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_ARGUMENT, "kv_lens is given together");
@@ -99,11 +100,11 @@ static void test_unprepared(void **state) {
   UNPREPARED(c.tensors[2].memory_values = (char *)c.memory + 1, FOVEA_ERROR_ARGUMENT, "memory_values");
 }
 
-/* A problem of the first version, at the end of memory, and with the encoder's rows as its memory. */
-static void test_first_version(void **state) {
+/* A problem at the end of memory, and with the encoder's rows as its memory. */
+static void test_end_of_memory(void **state) {
   (void)state;
   static float y[BATCH * TARGET * OUT], expected[BATCH * TARGET * OUT];
-  struct guarded place = guarded_create(offsetof(fovea_problem, q_type), GUARD_AT_END);
+  struct guarded place = guarded_create(sizeof(fovea_problem), GUARD_AT_END);
   struct call c;
   make_models(0);
   make_call(&c, expected);
@@ -128,7 +129,7 @@ static void test_no_memory(void **state) {
   make_cache(&cache);
   make_problem(&c.problems[2], TARGET, 0);
   c.problems[2].kv_lens = NULL;
-  c.tensors[2].sequences = cache.sequences;
+  c.tensors[2].cache.sequences = cache.sequences;
   assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, NULL), FOVEA_OK);
   assert_int_equal(fovea_nn_encoder_decoder_prepare_size(&c.model, &c.over[2], measured_size(), NULL), FOVEA_OK);
   assert_int_equal(*measured_size(), 0);
@@ -138,7 +139,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_unprepared),
-      cmocka_unit_test(test_first_version),
+      cmocka_unit_test(test_end_of_memory),
       cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "support/execution.h"
 #include "support/guarded.h"
 
+#include <fovea/cache.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -104,7 +105,7 @@ static void test_refused(void **state) {
   turning.cosines = turning.sines = y;
   turning.table_rows = LENGTH;
   REFUSED(stack.layers[1].self_attention.rotary = &turning, FOVEA_ERROR_ARGUMENT, "y shares memory with cosines");
-  REFUSED(over.tensors.layer = 1, FOVEA_ERROR_UNUSED, "layer");
+  REFUSED(over.tensors.cache.layer = 1, FOVEA_ERROR_UNUSED, "layer");
   REFUSED(over.tensors.mask = mask, FOVEA_ERROR_UNUSED, "mask");
   REFUSED(over.problem.batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   REFUSED(over.problem.causal = 2, FOVEA_ERROR_ARGUMENT, "causal");
@@ -139,8 +140,8 @@ static void make_step(struct step *step, float *y) {
     assert_int_equal(fovea_cache_contiguous(&pages, b, &step->segments[b], NULL), FOVEA_OK);
     step->sequences[b] = fovea_sequence_of(&step->segments[b], 1);
   }
-  step->self.problem.segmented = 1;
-  step->self.tensors.sequences = step->sequences;
+  step->self.problem.cache.segmented = 1;
+  step->self.tensors.cache.sequences = step->sequences;
   fovea_problem_init(&step->cross.problem, BATCH, STACK_HEADS, STACK_HEADS, 1, LENGTH, STACK_DIM, STACK_DIM);
   step->cross.tensors.memory = memory;
   fovea_nn_encoder_rows_init(&step->rows, &step->self.attending, ids, y);
@@ -207,21 +208,21 @@ static void test_caches_of_a_block_stay(void **state) {
   for (int j = 0; j < CACHE; j++) assert_true(caches[0][j] == 0.0f && caches[1][j] == 0.0f);
 }
 
-/* ---- Problems of the first version ---- */
+/* ---- Problems at the end of memory ---- */
 
-/* The first fields, at the end of memory. */
-static fovea_problem *first_version(const struct guarded *place, const fovea_problem *problem) {
+/* A copy before a page that cannot be read. */
+static fovea_problem *at_end_of_memory(const struct guarded *place, const fovea_problem *problem) {
   const size_t size = place->size;
   memcpy(place->data, problem, size);
   memcpy(place->data, &size, sizeof size);
   return (fovea_problem *)(void *)place->data;
 }
 
-static void test_first_version(void **state) {
+static void test_end_of_memory(void **state) {
   (void)state;
   static float y[SIZE], expected[SIZE];
-  const struct guarded places[2] = {guarded_create(offsetof(fovea_problem, q_type), GUARD_AT_END),
-                                    guarded_create(offsetof(fovea_problem, q_type), GUARD_AT_END)};
+  const struct guarded places[2] = {guarded_create(sizeof(fovea_problem), GUARD_AT_END),
+                                    guarded_create(sizeof(fovea_problem), GUARD_AT_END)};
   struct over self, cross;
   fovea_nn_encoder_rows rows;
   stack_create(&stack, STACK_LAYERS, 1, 0, 7);
@@ -232,8 +233,8 @@ static void test_first_version(void **state) {
   rows.cross = &cross.attending;
   run(&rows);
   rows.y = y;
-  self.attending.problem = first_version(&places[0], &self.problem);
-  cross.attending.problem = first_version(&places[1], &cross.problem);
+  self.attending.problem = at_end_of_memory(&places[0], &self.problem);
+  cross.attending.problem = at_end_of_memory(&places[1], &cross.problem);
   run(&rows);
   assert_memory_equal(y, expected, sizeof y);
   for (int i = 0; i < 2; i++) guarded_destroy((struct guarded *)(uintptr_t)&places[i]);
@@ -283,7 +284,7 @@ static void test_ended(void **state) {
   struct step step;
   make_step(&step, y);
   fovea_problem_init(&step.self.problem, BATCH, STACK_HEADS, STACK_HEADS, 1, LENGTH, STACK_DIM, STACK_DIM);
-  step.self.problem.segmented = 1;
+  step.self.problem.cache.segmented = 1;
   step.self.problem.q_lens = step.cross.problem.q_lens = lengths;
   step.self.problem.kv_lens = keys;
   step.self.tensors.first_positions = firsts;
@@ -301,7 +302,7 @@ static void make_both(struct both *both, float *self, float *cross, float *y) {
   stack_create(&stack, STACK_LAYERS, 1, 0, 7);
   make_over(&both->self, BATCH, LENGTH);
   make_over(&both->cross, BATCH, LENGTH);
-  both->self.problem.score_output = both->cross.problem.score_output = FOVEA_SCORES_WEIGHTS;
+  both->self.problem.scores.kind = both->cross.problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   both->self.tensors.scores = self;
   both->cross.tensors.scores = cross;
   both->cross.tensors.memory = memory;
@@ -376,7 +377,7 @@ static void test_score_layouts(void **state) {
     assert_memory_equal(turns + (2 * i + 1) * SCORES, plain + (STACK_LAYERS + i) * SCORES, SCORES * sizeof *plain);
   }
   const fovea_strides strides = {2 * STACK_HEADS * LENGTH * INNER, LENGTH * INNER, INNER};
-  both.self.problem.score_strides = both.cross.problem.score_strides = strides;
+  both.self.problem.scores.strides = both.cross.problem.scores.strides = strides;
   both.cross.tensors.scores = turns + STACK_HEADS * LENGTH * INNER; /* of each entry behind those of self */
   both.rows.self_score_layer = both.rows.cross_score_layer = LENGTH;
   run(&both.rows);
@@ -396,7 +397,7 @@ static int set_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refused),        cmocka_unit_test(test_caches_stay),
-      cmocka_unit_test(test_first_version),  cmocka_unit_test(test_caches_of_a_block_stay),
+      cmocka_unit_test(test_end_of_memory),  cmocka_unit_test(test_caches_of_a_block_stay),
       cmocka_unit_test(test_positions),      cmocka_unit_test(test_ended),
       cmocka_unit_test(test_scores_refused), cmocka_unit_test(test_scores_in_scratch),
       cmocka_unit_test(test_score_layouts),

@@ -3,6 +3,8 @@
 #include "nn/surroundings.h"
 #include "support/execution.h"
 
+#include <fovea/embedding.h>
+#include <fovea/recurrent.h>
 #include <string.h>
 
 static void multiply(fovea_nn_linear linear, const void *from, fovea_type x_type, fovea_type y_type) {

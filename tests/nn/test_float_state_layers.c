@@ -3,6 +3,10 @@
 #include "nn/surroundings.h"
 #include "support/execution.h"
 
+#include <fovea/cache.h>
+#include <fovea/embedding.h>
+#include <fovea/encoder.h>
+#include <fovea/stream.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +44,7 @@ static void act_scores(void) {
   fovea_nn_attention averaged = attention;
   fovea_problem_init(&problem, batch, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
   execution.isa = everywhere_isa;
-  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  problem.scores.kind = FOVEA_SCORES_WEIGHTS;
   averaged.average_scores = 1;
   fovea_nn_attention_tensors_init(&tensors, x, room_for_rows());
   tensors.y_type = output_type;
@@ -58,7 +62,7 @@ static void act_sizes(void) {
     fovea_problem problem;
     fovea_nn_attention averaged = attention;
     fovea_problem_init(&problem, 3, HEADS, HEADS, lengths[i], lengths[i], DIM, DIM);
-    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    problem.scores.kind = FOVEA_SCORES_WEIGHTS;
     averaged.average_scores = 1;
     const size_t size =
         measured(fovea_nn_attention_scratch_size(&averaged, &problem, with_threads(2), measured_size(), NULL));
@@ -156,7 +160,7 @@ static void act_prepare(void) {
   make_problem(&problem);
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   tensors.memory = x;
-  tensors.sequences = sequences;
+  tensors.cache.sequences = sequences;
   const fovea_nn_attending cross = {&problem, &tensors};
   fovea_nn_encoder_decoder_init(&model, NULL, &decoder);
   everywhere_keep(fovea_nn_encoder_decoder_prepare(&model, &cross, &execution, NULL));

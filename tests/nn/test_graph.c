@@ -5,6 +5,7 @@
 
 #include <fovea/nn.h>
 #include <fovea/pattern.h>
+#include <fovea/recurrent.h>
 
 #include <math.h>
 #include <string.h>
@@ -150,8 +151,8 @@ static void run_gat(const struct graph *graph, const struct layer *layer, const 
   problem.q_strides = problem.k_strides = fovea_strides_rows_before_heads(NODES, HEADS, 2);
   problem.v_strides = problem.o_strides = fovea_strides_rows_before_heads(NODES, HEADS, DIM);
   problem.scale = 1;
-  problem.score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
-  problem.leaky_slope = slope;
+  problem.activation.kind = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  problem.activation.leaky_slope = slope;
   problem.pattern = pattern;
   fovea_tensors_init(&tensors, q, k, v, o, NULL);
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);

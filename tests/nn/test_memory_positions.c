@@ -147,10 +147,10 @@ static void test_decoder(void **state) {
 
   make_cache(&across);
   c.tensors[2].memory = c.memory;
-  c.tensors[2].sequences = across.sequences;
+  c.tensors[2].cache.sequences = across.sequences;
   if (fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
   c.target.y = y;
-  c.problems[2].segmented = 1;
+  c.problems[2].cache.segmented = 1;
   assert_int_equal(fovea_nn_encoder_decoder_run(&c.model, NULL, &c.target, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_error_says(&error, "memory");
   c.tensors[2].memory = NULL;
@@ -164,7 +164,7 @@ static void test_decoder(void **state) {
   assert_int_equal(fovea_nn_encoder_decoder_run(&c.model, &c.source, &c.target, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_error_says(&error, "memory_positions is set and would not be used: no layer");
   c.tensors[2].memory = c.memory;
-  c.tensors[2].sequences = across.sequences;
+  c.tensors[2].cache.sequences = across.sequences;
   assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, &error), FOVEA_ERROR_UNUSED);
   assert_error_says(&error, "memory_positions is set and would not be used: no layer");
 }

@@ -5,6 +5,7 @@
 #include "support/error_says.h"
 #include "support/generator.h"
 
+#include <fovea/cache.h>
 #include <math.h>
 #include <string.h>
 
@@ -111,9 +112,9 @@ static void test_caches(void **state) {
   for (int64_t length = 0; length < LENGTH; length += length == 0 ? PROMPT : 1) {
     const int64_t rows = length == 0 ? PROMPT : 1;
     struct layer layer = make_layer(1, 1, BATCH, rows, length + rows);
-    layer.problem.segmented = 1;
+    layer.problem.cache.segmented = 1;
     layer.problem.kv_begins = pad;
-    layer.tensors.sequences = sequences;
+    layer.tensors.cache.sequences = sequences;
     layer.tensors.first_position = length;
     for (int64_t b = 0; b < BATCH; b++)
       memcpy(from + b * rows * WIDTH, x + b * ROW + length * WIDTH, (size_t)(rows * WIDTH) * sizeof *x);

@@ -4,6 +4,7 @@
 #include "support/execution.h"
 #include "support/guarded.h"
 
+#include <fovea/recurrent.h>
 #include <string.h>
 
 static int plans; /* that were made since the last count_plans() */

@@ -4,6 +4,7 @@
 #include "support/check.h"
 #include "support/generator.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
 
 #include <math.h>
@@ -158,8 +159,8 @@ static void convolve(const float *image, const float *kernels, float *maps) {
   fovea_nn_linear_init(&output, PATCH, MAPS, kernels);
   fovea_nn_attention_init(&attention, &query, &key, &value, &output);
   fovea_problem_init(&problem, 1, TAPS, 1, PIXELS, PIXELS, 1, CHANNELS);
-  problem.mask_type = FOVEA_MASK_BOOL;
-  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, TAPS, PIXELS, PIXELS);
+  problem.mask.type = FOVEA_MASK_BOOL;
+  problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, TAPS, PIXELS, PIXELS);
   fovea_nn_attention_tensors_init(&tensors, image, maps);
   tensors.mask = mask;
   if (fovea_nn_attention_run(&attention, &problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);

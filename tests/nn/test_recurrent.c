@@ -11,6 +11,7 @@
 #include "support/trial.h"
 
 #include <fovea/nn.h>
+#include <fovea/recurrent.h>
 
 #include <math.h>
 #include <stdlib.h>

@@ -30,10 +30,10 @@ static void test_refused(void **state) {
   REFUSED(m.streaming.chunk = 0, FOVEA_ERROR_ARGUMENT, "chunk");
   REFUSED(m.streaming.blocks = NULL, FOVEA_ERROR_ARGUMENT, "blocks");
   REFUSED(m.streaming.problem = NULL, FOVEA_ERROR_ARGUMENT, "problem");
-  REFUSED(m.streaming.sinks = sinks, FOVEA_ERROR_UNUSED, "sinks");
-  REFUSED(m.problem.sink = FOVEA_SINK_PER_HEAD, FOVEA_ERROR_ARGUMENT, "sinks");
-  REFUSED((m.problem.sink = FOVEA_SINK_PER_HEAD, m.streaming.sinks = (float *)(void *)((char *)sinks + 1)),
-          FOVEA_ERROR_ARGUMENT, "sinks");
+  REFUSED(m.streaming.sink = sinks, FOVEA_ERROR_UNUSED, "sink");
+  REFUSED(m.problem.sink = FOVEA_SINK_PER_HEAD, FOVEA_ERROR_ARGUMENT, "sink");
+  REFUSED((m.problem.sink = FOVEA_SINK_PER_HEAD, m.streaming.sink = (float *)(void *)((char *)sinks + 1)),
+          FOVEA_ERROR_ARGUMENT, "sink");
   REFUSED(m.problem.window_left = FOVEA_UNLIMITED, FOVEA_ERROR_ARGUMENT, "window_left");
   REFUSED(m.problem.window_right = FOVEA_UNLIMITED, FOVEA_ERROR_ARGUMENT, "window_right");
   REFUSED(m.problem.window_left = -2, FOVEA_ERROR_ARGUMENT, "window_left");
@@ -43,26 +43,26 @@ static void test_refused(void **state) {
   REFUSED(m.problem.batch = 2, FOVEA_ERROR_ARGUMENT, "batch");
   REFUSED(m.problem.kv_heads = 3, FOVEA_ERROR_ARGUMENT, "key.out: kv_heads");
   REFUSED(m.problem.kv_len = 9, FOVEA_ERROR_UNUSED, "kv_len");
-  REFUSED(m.problem.score_output = FOVEA_SCORES_WEIGHTS, FOVEA_ERROR_UNUSED, "score_output");
+  REFUSED(m.problem.scores.kind = FOVEA_SCORES_WEIGHTS, FOVEA_ERROR_UNUSED, "scores.kind");
   REFUSED(m.problem.offset = 0, FOVEA_ERROR_UNUSED, "offset");
-  REFUSED(m.problem.chunk_size = -1, FOVEA_ERROR_ARGUMENT, "chunk_size");
-  REFUSED(m.problem.chunk_left = 8, FOVEA_ERROR_UNUSED, "problem.chunk_left is 8 and would not be used");
-  REFUSED(m.problem.chunk_right = -1, FOVEA_ERROR_UNUSED, "problem.chunk_right is -1 and would not be used");
-  REFUSED((m.problem.chunk_size = 8, m.problem.chunk_left = -2), FOVEA_ERROR_ARGUMENT, "chunk_left");
-  REFUSED((m.problem.chunk_size = 8, m.problem.chunk_left = m.problem.window_left = FOVEA_UNLIMITED),
-          FOVEA_ERROR_ARGUMENT, "window_left, or chunk_size and chunk_left");
-  REFUSED((m.problem.chunk_size = 8, m.problem.chunk_right = m.problem.window_right = FOVEA_UNLIMITED),
-          FOVEA_ERROR_ARGUMENT, "window_right, or chunk_size and chunk_right");
-  REFUSED(m.problem.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_UNUSED, "mask_type");
-  REFUSED(m.problem.mask_keys = 1, FOVEA_ERROR_UNUSED, "mask_keys");
-  REFUSED(m.problem.segmented = 1, FOVEA_ERROR_UNUSED, "segmented");
+  REFUSED(m.problem.chunks.size = -1, FOVEA_ERROR_ARGUMENT, "chunks.size");
+  REFUSED(m.problem.chunks.left = 8, FOVEA_ERROR_UNUSED, "problem.chunks.left is 8 and would not be used");
+  REFUSED(m.problem.chunks.right = -1, FOVEA_ERROR_UNUSED, "problem.chunks.right is -1 and would not be used");
+  REFUSED((m.problem.chunks.size = 8, m.problem.chunks.left = -2), FOVEA_ERROR_ARGUMENT, "chunks.left");
+  REFUSED((m.problem.chunks.size = 8, m.problem.chunks.left = m.problem.window_left = FOVEA_UNLIMITED),
+          FOVEA_ERROR_ARGUMENT, "window_left, or chunks.size and chunks.left");
+  REFUSED((m.problem.chunks.size = 8, m.problem.chunks.right = m.problem.window_right = FOVEA_UNLIMITED),
+          FOVEA_ERROR_ARGUMENT, "window_right, or chunks.size and chunks.right");
+  REFUSED(m.problem.mask.type = FOVEA_MASK_BOOL, FOVEA_ERROR_UNUSED, "mask.type");
+  REFUSED(m.problem.mask.keys = 1, FOVEA_ERROR_UNUSED, "mask.keys");
+  REFUSED(m.problem.cache.segmented = 1, FOVEA_ERROR_UNUSED, "segmented");
   REFUSED(m.problem.kv_lens = list, FOVEA_ERROR_UNUSED, "kv_lens");
-  REFUSED(m.problem.keys_begin = 1, FOVEA_ERROR_UNUSED, "keys_begin");
-  REFUSED(m.problem.to_state = 1, FOVEA_ERROR_UNUSED, "to_state");
+  REFUSED(m.problem.keys.begin = 1, FOVEA_ERROR_UNUSED, "keys.begin");
+  REFUSED(m.problem.state = 1, FOVEA_ERROR_UNUSED, "state");
   REFUSED(m.problem.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "problem.q_type: type");
   REFUSED(m.problem.q_strides.row = 77, FOVEA_ERROR_UNUSED, "problem.q_strides");
-  REFUSED(m.problem.score_strides.row = 77, FOVEA_ERROR_UNUSED, "problem.score_strides");
-  REFUSED(m.problem.mask_strides.row = 77, FOVEA_ERROR_UNUSED, "problem.mask_strides");
+  REFUSED(m.problem.scores.strides.row = 77, FOVEA_ERROR_UNUSED, "problem.scores.strides");
+  REFUSED(m.problem.mask.strides.row = 77, FOVEA_ERROR_UNUSED, "problem.mask.strides");
   REFUSED(m.problem.scale = INFINITY, FOVEA_ERROR_ARGUMENT, "scale");
   REFUSED(size = 64, FOVEA_ERROR_SPACE, "size: the stream needs");
 }
@@ -149,7 +149,7 @@ static void test_refused_outputs(void **state) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   make_model(&m, 3, 5, 0, 4, NORM_FIRST | GATE | ROTARY | SINKS, NULL);
-  m.streaming.sinks = numbers + 59000;
+  m.streaming.sink = numbers + 59000;
   m.rotary.cosines = numbers + 58000;
   m.rotary.sines = numbers + 58500;
   m.rotary.table_rows = 40;
@@ -172,7 +172,7 @@ static void test_refused_outputs(void **state) {
   }
   PUSH_REFUSED(1, x, numbers + 58000 + 79, NULL, FOVEA_ERROR_ARGUMENT, "y shares memory with cosines");
   PUSH_REFUSED(1, x, numbers + 58500 + 79, NULL, FOVEA_ERROR_ARGUMENT, "y shares memory with sines");
-  PUSH_REFUSED(1, x, numbers + 59000 + 11, NULL, FOVEA_ERROR_ARGUMENT, "y shares memory with sinks");
+  PUSH_REFUSED(1, x, numbers + 59000 + 11, NULL, FOVEA_ERROR_ARGUMENT, "y shares memory with sink");
   execution.threads = 1;
   execution.scratch_size = measured(fovea_nn_stream_scratch_size(s.stream, with_threads(1), measured_size(), NULL));
   execution.scratch = (void *)((uintptr_t)(numbers + 100) / 64 * 64);

@@ -6,7 +6,9 @@
 #include "support/error_says.h"
 #include "support/guarded.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
+#include <fovea/recurrent.h>
 
 #include <string.h>
 

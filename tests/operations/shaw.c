@@ -22,7 +22,7 @@ static void try_sums(const fovea_kernels *table, struct generator *generator) {
   const int tile = table->row_tile, alike = (int)generator_below(generator, 2);
   const int distance = random_size(generator, 1, generator_below(generator, 2) ? 20 : 300);
   const fovea_vector_range vectors = random_vectors(table, generator);
-  int begin[FOVEA_VECTORS_LIMIT] = {0}, end[FOVEA_VECTORS_LIMIT] = {0};
+  int begin[FOVEA_CHANNELS_LIMIT] = {0}, end[FOVEA_CHANNELS_LIMIT] = {0};
   for (int v = 0; v < vectors_of(table); v++) {
     begin[v] = alike && v > 0 ? begin[0] : (int)generator_below(generator, FOVEA_BLOCK_KEYS);
     end[v] = alike && v > 0 ? end[0] : begin[v] + random_size(generator, 0, FOVEA_BLOCK_KEYS - begin[v]);

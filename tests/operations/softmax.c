@@ -65,7 +65,7 @@ static int expect_row(const fovea_kernels *table, const fovea_softmax_args *args
 
 static void try_block(const fovea_kernels *table, struct generator *generator, const fovea_weighting *weighting) {
   const int tile = table->row_tile;
-  int begin[FOVEA_VECTORS_LIMIT] = {0}, end[FOVEA_VECTORS_LIMIT] = {0};
+  int begin[FOVEA_CHANNELS_LIMIT] = {0}, end[FOVEA_CHANNELS_LIMIT] = {0};
   for (int v = 0; v < vectors_of(table); v++) {
     begin[v] = (int)generator_below(generator, 2) * (int)generator_below(generator, FOVEA_BLOCK_KEYS);
     end[v] = begin[v] + random_size(generator, 1, FOVEA_BLOCK_KEYS - begin[v]);

@@ -123,8 +123,8 @@ static void try_store(const fovea_kernels *table, struct generator *generator) {
   places_watch();
   table->store(&args);
   for (int row = 0; row < count; row++) expect_row(table, &args, row);
-  places_check(table->name, "store, %d rows of %d dims, %s, lse %d, sinks %d", count, (int)dim,
-               type_name(args.type), args.lse != NULL, args.sinks != NULL);
+  places_check(table->name, "store, %d rows of %d dims, %s, lse %d, sink %d", count, (int)dim, type_name(args.type),
+               args.lse != NULL, args.sinks != NULL);
 }
 
 /* Outputs as decoding has them: rows, whose last vector is filled up with anything. */
@@ -145,7 +145,7 @@ static void try_store_rows(const fovea_kernels *table, struct generator *generat
   places_watch();
   table->store(&args);
   for (int row = 0; row < count; row++) expect_row(table, &args, row);
-  places_check(table->name, "store, %d rows as they are, of %d dims, %s, sinks %d", count, (int)dim,
+  places_check(table->name, "store, %d rows as they are, of %d dims, %s, sink %d", count, (int)dim,
                type_name(args.type), args.sinks != NULL);
 }
 

@@ -191,13 +191,13 @@ void trial_run_cached(struct trial *trial, const char *isa, const fovea_sequence
                       const int64_t *begins) {
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
-  problem.segmented = 1;
+  problem.cache.segmented = 1;
   int64_t both[LISTED_ENTRIES];
   for (int64_t b = 0; begins != NULL && problem.kv_begins != NULL && b < problem.batch; b++)
     both[b] = begins[b] > problem.kv_begins[b] ? begins[b] : problem.kv_begins[b];
   if (begins != NULL) problem.kv_begins = problem.kv_begins != NULL ? both : begins;
   tensors.k = tensors.v = NULL;
-  tensors.sequences = sequences;
+  tensors.cache.sequences = sequences;
   trial_clear(trial);
   fovea_error error;
   const fovea_status status = fovea_attend(&problem, &tensors, on_isa(isa), &error);

@@ -6,6 +6,8 @@
 #include "problems.h"
 #include "trial.h"
 
+#include <fovea/cache.h>
+
 enum cache_kind {
   CACHE_CONTIGUOUS,  /* one segment, with room to grow */
   CACHE_CUT,         /* cut anywhere, rows */

@@ -90,17 +90,17 @@ void holes_spoil(const struct holes *holes, struct trial *trial) {
 static float added(const struct trial *trial, int64_t b, int64_t h, int64_t i, int64_t key) {
   const fovea_problem *problem = &trial->problem;
   const int64_t begin = problem_mask_begin(problem, b);
-  if (problem->mask_type == FOVEA_MASK_NONE || key < begin) return 0.0f;
+  if (problem->mask.type == FOVEA_MASK_NONE || key < begin) return 0.0f;
   return key - begin >= problem_mask_keys(problem) ? -INFINITY : mask_get(&trial->mask, b, h, i, key - begin);
 }
 
 struct trial trial_with_mask_of(const struct trial *trial, uint64_t seed, const struct holes *holes) {
   fovea_problem whole = trial->problem;
-  whole.mask_begin = 0;
-  whole.mask_begins = NULL;
-  whole.mask_keys = FOVEA_UNLIMITED;
-  if (whole.mask_type == FOVEA_MASK_NONE) whole.mask_type = FOVEA_MASK_BOOL;
-  whole.mask_strides = fovea_mask_layout(whole.mask_type, whole.batch, whole.heads, problem_mask_rows(&whole),
+  whole.mask.begin = 0;
+  whole.mask.begins = NULL;
+  whole.mask.keys = FOVEA_UNLIMITED;
+  if (whole.mask.type == FOVEA_MASK_NONE) whole.mask.type = FOVEA_MASK_BOOL;
+  whole.mask.strides = fovea_mask_layout(whole.mask.type, whole.batch, whole.heads, problem_mask_rows(&whole),
                                          problem_mask_keys(&whole));
   struct trial masked = trial_create(&whole, seed);
   masked.rules = trial->rules;

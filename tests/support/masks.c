@@ -24,7 +24,7 @@ static int64_t bits_each(const struct mask *mask) {
 }
 
 struct mask mask_create(const fovea_problem *problem, enum guarded_edge edge) {
-  struct mask mask = {.type = problem->mask_type, .strides = problem->mask_strides};
+  struct mask mask = {.type = problem->mask.type, .strides = problem->mask.strides};
   if (mask.type == FOVEA_MASK_NONE) return mask;
   mask.batch = problem->batch;
   mask.heads = problem->heads;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 int problem_has_mode(const fovea_problem *problem) {
-  return problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT;
+  return problem->modes.score != FOVEA_MODE_EXACT || problem->modes.value != FOVEA_MODE_EXACT;
 }
 
 void mode_contract_row(const fovea_problem *problem, const struct contract_row *row,
@@ -28,8 +28,8 @@ void mode_contract_row(const fovea_problem *problem, const struct contract_row *
     bias[j] = row->bias[j - row->bias_begin];
   if (row->bias != NULL) terms[count++] = bias;
   const struct contract_mode_row mode_row = {
-      .scores = (enum contract_mode)problem->scores,
-      .values = (enum contract_mode)problem->values,
+      .scores = (enum contract_mode)problem->modes.score,
+      .values = (enum contract_mode)problem->modes.value,
       .q = row->q,
       .k = row->k,
       .v = row->v,
@@ -54,39 +54,40 @@ void mode_contract_row(const fovea_problem *problem, const struct contract_row *
 }
 
 void problem_set_modes(fovea_problem *problem, int modes) {
-  problem->scores = (fovea_mode)(modes % 3);
-  problem->values = (fovea_mode)(modes / 3);
+  problem->modes.score = (fovea_mode)(modes % 3);
+  problem->modes.value = (fovea_mode)(modes / 3);
 }
 
 void problem_suit_modes(fovea_problem *problem) {
   enum { INT8_DIMS = 1032 };
-  if (problem->scores == FOVEA_MODE_INT8 && problem->qk_dim > INT8_DIMS) problem->scores = FOVEA_MODE_BF16;
-  problem->shaw = FOVEA_SHAW_NONE;
-  problem->shaw_distance = 0;
-  problem->shaw_heads = 1;
-  problem->normaliser = FOVEA_NORMALISER_SOFTMAX;
-  problem->divisor = FOVEA_DIVISOR_NONE;
-  problem->divisor_value = problem->sigmoid_bias = 0;
-  problem->score_activation = FOVEA_SCORE_ACTIVATION_NONE;
-  problem->leaky_slope = 0;
-  problem->score_output = FOVEA_SCORES_NONE;
-  problem->score_heads = problem->score_rows = problem->score_keys = problem->column_rows =
+  if (problem->modes.score == FOVEA_MODE_INT8 && problem->qk_dim > INT8_DIMS)
+    problem->modes.score = FOVEA_MODE_BF16;
+  problem->shaw.kind = FOVEA_SHAW_NONE;
+  problem->shaw.distance = 0;
+  problem->shaw.heads = 1;
+  problem->normaliser.kind = FOVEA_NORMALISER_SOFTMAX;
+  problem->normaliser.divisor = FOVEA_DIVISOR_NONE;
+  problem->normaliser.divisor_value = problem->normaliser.sigmoid_bias = 0;
+  problem->activation.kind = FOVEA_SCORE_ACTIVATION_NONE;
+  problem->activation.leaky_slope = 0;
+  problem->scores.kind = FOVEA_SCORES_NONE;
+  problem->scores.heads = problem->scores.rows = problem->scores.keys = problem->column_sums.rows =
       (fovea_range){0, FOVEA_UNLIMITED};
-  problem->entropy = problem->max_logits = problem->column_sums = 0;
-  problem->top_k = 0;
+  problem->entropy = problem->max_logits = problem->column_sums.wanted = 0;
+  problem->top.k = 0;
 }
 
 void problem_remove_vectors(fovea_problem *problem) {
-  problem->key_centre = problem->key_scale = problem->value_scale = FOVEA_VECTORS_NONE;
+  problem->channels.key_centre = problem->channels.key_scale = problem->channels.value_scale = FOVEA_CHANNELS_NONE;
 }
 
 void problem_random_vectors(fovea_problem *problem, struct generator *generator) {
   const int drawn = (int)generator_below(generator, 27);
   problem_remove_vectors(problem);
-  if (problem->values == FOVEA_MODE_INT8) problem->value_scale = (fovea_vectors)(drawn / 9);
-  if (problem->scores != FOVEA_MODE_INT8) return;
-  problem->key_scale = (fovea_vectors)(drawn / 3 % 3);
-  if (problem->softcap == 0) problem->key_centre = (fovea_vectors)(drawn % 3);
+  if (problem->modes.value == FOVEA_MODE_INT8) problem->channels.value_scale = (fovea_channels)(drawn / 9);
+  if (problem->modes.score != FOVEA_MODE_INT8) return;
+  problem->channels.key_scale = (fovea_channels)(drawn / 3 % 3);
+  if (problem->softcap == 0) problem->channels.key_centre = (fovea_channels)(drawn % 3);
 }
 
 void problem_random_modes(fovea_problem *problem, struct generator *generator, int64_t rarity) {

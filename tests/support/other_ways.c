@@ -2,6 +2,7 @@
 
 #include "check.h"
 
+#include <fovea/state.h>
 #include <stdlib.h>
 
 void assert_same_by_threads(const fovea_problem *problem, uint64_t seed) {
@@ -23,12 +24,12 @@ static void run_part(const fovea_problem *problem, const fovea_tensors *tensors,
                      fovea_state *state) {
   fovea_problem part = *problem;
   fovea_tensors to = *tensors;
-  part.keys_begin = begin;
-  part.keys_end = end;
-  part.to_state = 1;
+  part.keys.begin = begin;
+  part.keys.end = end;
+  part.state = 1;
   to.o = NULL;
   to.lse = NULL;
-  to.sinks = NULL;
+  to.sink = NULL;
   to.state = state;
   assert_int_equal(fovea_attend(&part, &to, NULL, NULL), FOVEA_OK);
 }

@@ -299,8 +299,8 @@ struct rule_table same_rules(const fovea_rule *rule, int by_row) {
 static float own_bias(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
   const fovea_problem *problem = &trial->problem;
   const int64_t element = key - problem_mask_begin(problem, batch);
-  if (problem->mask_type == FOVEA_MASK_NONE || element < 0) return 0.0f;
-  if (problem->mask_keys != FOVEA_UNLIMITED && element >= problem->mask_keys) return -INFINITY;
+  if (problem->mask.type == FOVEA_MASK_NONE || element < 0) return 0.0f;
+  if (problem->mask.keys != FOVEA_UNLIMITED && element >= problem->mask.keys) return -INFINITY;
   return mask_get(&trial->mask, batch, head, row, element);
 }
 
@@ -328,11 +328,11 @@ struct trial masked_trial(const struct trial *patterned, uint64_t seed, const st
   assert_true(problem.batch <= LISTED_ENTRIES && problem.heads <= TABLE_HEADS);
   problem.pattern = NULL;
   problem.patterns = NULL;
-  problem.mask_begin = 0;
-  problem.mask_begins = NULL;
-  problem.mask_keys = FOVEA_UNLIMITED;
-  if (problem.mask_type == FOVEA_MASK_NONE) problem.mask_type = FOVEA_MASK_BOOL;
-  problem.mask_strides = fovea_mask_layout(problem.mask_type, problem.batch, problem.heads,
+  problem.mask.begin = 0;
+  problem.mask.begins = NULL;
+  problem.mask.keys = FOVEA_UNLIMITED;
+  if (problem.mask.type == FOVEA_MASK_NONE) problem.mask.type = FOVEA_MASK_BOOL;
+  problem.mask.strides = fovea_mask_layout(problem.mask.type, problem.batch, problem.heads,
                                            problem_mask_rows(&problem), problem_mask_keys(&problem));
   struct trial masked = trial_create(&problem, seed);
   unsigned char *sees = malloc((size_t)problem.kv_len + 1);

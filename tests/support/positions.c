@@ -28,18 +28,18 @@ static struct guarded create_scales(int64_t count, double scale, double gain, ui
 
 static void create_shaw(struct tensor *table, int wanted, const fovea_problem *problem, int64_t dim, uint64_t seed,
                         enum guarded_edge edge) {
-  const int64_t vectors = 2 * problem->shaw_distance + 1;
-  const fovea_strides strides = {problem->shaw_heads * vectors * dim, vectors * dim, dim};
-  tensor_create(table, wanted ? 1 : 0, problem->shaw_heads, vectors, dim, strides, edge);
+  const int64_t vectors = 2 * problem->shaw.distance + 1;
+  const fovea_strides strides = {problem->shaw.heads * vectors * dim, vectors * dim, dim};
+  tensor_create(table, wanted ? 1 : 0, problem->shaw.heads, vectors, dim, strides, edge);
   tensor_fill_random(table, seed, 1.0f);
 }
 
 /* Of int8 mode. A scale of any sign is a scale. */
-static void create_vectors(struct tensor *table, fovea_vectors vectors, const fovea_problem *problem, int64_t dim,
+static void create_vectors(struct tensor *table, fovea_channels vectors, const fovea_problem *problem, int64_t dim,
                            uint64_t seed, enum guarded_edge edge) {
-  const int64_t heads = vectors == FOVEA_VECTORS_SHARED ? 1 : problem->kv_heads;
+  const int64_t heads = vectors == FOVEA_CHANNELS_SHARED ? 1 : problem->kv_heads;
   const fovea_strides strides = {heads * dim, dim, dim};
-  tensor_create(table, vectors == FOVEA_VECTORS_NONE ? 0 : 1, heads, 1, dim, strides, edge);
+  tensor_create(table, vectors == FOVEA_CHANNELS_NONE ? 0 : 1, heads, 1, dim, strides, edge);
   tensor_fill_random(table, seed, 2.0f);
 }
 
@@ -60,8 +60,8 @@ struct mode_vectors vectors_of_head(const struct trial *trial, int64_t kv_head) 
 
 void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge) {
   const fovea_problem *problem = &trial->problem;
-  for (int64_t i = 0; i < problem->term_count; i++) {
-    const fovea_position_term *term = &problem->terms[i];
+  for (int64_t i = 0; i < problem->terms.count; i++) {
+    const fovea_position_term *term = &problem->terms.list[i];
     const int64_t table = term->before + 1 + term->after;
     const fovea_strides strides = {term->batch, term->head == FOVEA_CONTIGUOUS ? table : term->head, term->place};
     tensor_create(&trial->terms[i], problem->batch, problem->heads, places_of(term), 1, strides, edge);
@@ -69,11 +69,12 @@ void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge
                        term->kind < FOVEA_POSITION_RELATIVE ? 0.1f : 3.0f);
     trial->term_numbers[i] = trial->terms[i].data;
   }
-  create_shaw(&trial->shaw_keys, problem->shaw & FOVEA_SHAW_KEYS, problem, problem->qk_dim, seed + 90, edge);
-  create_shaw(&trial->shaw_values, problem->shaw & FOVEA_SHAW_VALUES, problem, problem->v_dim, seed + 91, edge);
-  create_vectors(&trial->key_centre, problem->key_centre, problem, problem->qk_dim, seed + 92, edge);
-  create_vectors(&trial->key_scale, problem->key_scale, problem, problem->qk_dim, seed + 93, edge);
-  create_vectors(&trial->value_scale, problem->value_scale, problem, problem->v_dim, seed + 94, edge);
+  create_shaw(&trial->shaw_keys, problem->shaw.kind & FOVEA_SHAW_KEYS, problem, problem->qk_dim, seed + 90, edge);
+  create_shaw(&trial->shaw_values, problem->shaw.kind & FOVEA_SHAW_VALUES, problem, problem->v_dim, seed + 91,
+              edge);
+  create_vectors(&trial->key_centre, problem->channels.key_centre, problem, problem->qk_dim, seed + 92, edge);
+  create_vectors(&trial->key_scale, problem->channels.key_scale, problem, problem->qk_dim, seed + 93, edge);
+  create_vectors(&trial->value_scale, problem->channels.value_scale, problem, problem->v_dim, seed + 94, edge);
   if (problem->scales & FOVEA_SCALES_PER_HEAD)
     trial->head_scales = create_scales(problem->heads, problem->scale, 0.5, seed + 80, edge);
   if (problem->scales & FOVEA_SCALES_PER_ROW)
@@ -93,19 +94,19 @@ void positions_destroy(struct trial *trial) {
 
 void positions_set(const struct trial *trial, fovea_tensors *tensors) {
   const fovea_problem *problem = &trial->problem;
-  if (problem->shaw & FOVEA_SHAW_KEYS) tensors->shaw_keys = trial->shaw_keys.data;
-  if (problem->shaw & FOVEA_SHAW_VALUES) tensors->shaw_values = trial->shaw_values.data;
-  if (problem->key_centre) tensors->key_centre = trial->key_centre.data;
-  if (problem->key_scale) tensors->key_scale = trial->key_scale.data;
-  if (problem->value_scale) tensors->value_scale = trial->value_scale.data;
-  if (problem->term_count > 0) tensors->terms = trial->term_numbers;
+  if (problem->shaw.kind & FOVEA_SHAW_KEYS) tensors->shaw.keys = trial->shaw_keys.data;
+  if (problem->shaw.kind & FOVEA_SHAW_VALUES) tensors->shaw.values = trial->shaw_values.data;
+  if (problem->channels.key_centre) tensors->channels.key_centre = trial->key_centre.data;
+  if (problem->channels.key_scale) tensors->channels.key_scale = trial->key_scale.data;
+  if (problem->channels.value_scale) tensors->channels.value_scale = trial->value_scale.data;
+  if (problem->terms.count > 0) tensors->terms = trial->term_numbers;
   if (problem->scales & FOVEA_SCALES_PER_HEAD)
     tensors->head_scales = (const double *)(void *)trial->head_scales.data;
   if (problem->scales & FOVEA_SCALES_PER_ROW) tensors->row_scales = (const double *)(void *)trial->row_scales.data;
 }
 
 float term_number(const struct trial *trial, int term, int64_t batch, int64_t head, int64_t row, int64_t key) {
-  const fovea_position_term *of = &trial->problem.terms[term];
+  const fovea_position_term *of = &trial->problem.terms.list[term];
   const int64_t own = row + problem_entry(&trial->problem, batch).offset, d = key - own;
   const int64_t extent[3] = {of->depth, of->height, of->width};
   int64_t place = 0;
@@ -122,7 +123,7 @@ float term_number(const struct trial *trial, int term, int64_t batch, int64_t he
 }
 
 int term_hides(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
-  for (int64_t i = 0; i < trial->problem.term_count; i++)
+  for (int64_t i = 0; i < trial->problem.terms.count; i++)
     if (term_number(trial, (int)i, batch, head, row, key) == -INFINITY) return 1;
   return 0;
 }

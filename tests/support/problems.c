@@ -37,9 +37,9 @@ void problem_apply(fovea_problem *problem, const struct rule *rule) {
   problem->causal = rule->causal;
   problem->window_left = rule->window_left;
   problem->window_right = rule->window_right;
-  problem->chunk_size = rule->chunk_size;
-  problem->chunk_left = rule->chunk_left;
-  problem->chunk_right = rule->chunk_right;
+  problem->chunks.size = rule->chunk_size;
+  problem->chunks.left = rule->chunk_left;
+  problem->chunks.right = rule->chunk_right;
   problem->offset = rule->offset;
   problem_say_offset(problem);
 }
@@ -149,14 +149,14 @@ static int random_kind(struct generator *generator, int kinds) {
 }
 
 static void random_mask(fovea_problem *problem, struct generator *generator) {
-  problem->mask_type = (fovea_mask_type)random_kind(generator, 6);
-  if (problem->mask_type == FOVEA_MASK_NONE) return;
-  if (one_in(generator, 3)) problem->mask_begin = generator_below(generator, problem->kv_len + 1);
+  problem->mask.type = (fovea_mask_type)random_kind(generator, 6);
+  if (problem->mask.type == FOVEA_MASK_NONE) return;
+  if (one_in(generator, 3)) problem->mask.begin = generator_below(generator, problem->kv_len + 1);
   if (one_in(generator, 3))
-    problem->mask_keys = generator_below(generator, problem->kv_len - problem->mask_begin + 1);
+    problem->mask.keys = generator_below(generator, problem->kv_len - problem->mask.begin + 1);
   const int64_t padding = one_in(generator, 3) ? generator_below(generator, 50) : 0;
-  fovea_mask_strides *strides = &problem->mask_strides;
-  *strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads, problem_mask_rows(problem),
+  fovea_mask_strides *strides = &problem->mask.strides;
+  *strides = fovea_mask_layout(problem->mask.type, problem->batch, problem->heads, problem_mask_rows(problem),
                                problem_mask_keys(problem) + padding);
   if (one_in(generator, 3)) strides->batch = 0;
   if (one_in(generator, 3)) strides->head = 0;
@@ -174,20 +174,21 @@ void problem_random_features(fovea_problem *problem, struct generator *generator
   problem->sink = (fovea_sink)random_kind(generator, 3);
   const int64_t scores = problem->batch * problem->heads * problem->q_len * problem->kv_len;
   if (scores < 4000000 && one_in(generator, 3))
-    problem->score_output = (fovea_score_output)(1 + random_kind(generator, 4));
+    problem->scores.kind = (fovea_score_output)(1 + random_kind(generator, 4));
   if (one_in(generator, 5)) problem_set_leaky(problem, (double)generator_below(generator, 5) * 0.2);
 }
 
 void problem_set_leaky(fovea_problem *problem, double slope) {
-  problem->score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
-  problem->leaky_slope = slope;
+  problem->activation.kind = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  problem->activation.leaky_slope = slope;
 }
 
 void problem_set_normaliser(fovea_problem *problem, int number) {
-  problem->normaliser = (fovea_normaliser)(FOVEA_NORMALISER_RELU + number % 3);
-  problem->divisor = (fovea_divisor)(number / 3 % 4);
-  problem->divisor_value = problem->divisor == FOVEA_DIVISOR_CONSTANT ? 37.3 : 0.0;
-  problem->sigmoid_bias = problem->normaliser == FOVEA_NORMALISER_SIGMOID ? -0.7 * (number % 4) : 0.0;
+  problem->normaliser.kind = (fovea_normaliser)(FOVEA_NORMALISER_RELU + number % 3);
+  problem->normaliser.divisor = (fovea_divisor)(number / 3 % 4);
+  problem->normaliser.divisor_value = problem->normaliser.divisor == FOVEA_DIVISOR_CONSTANT ? 37.3 : 0.0;
+  problem->normaliser.sigmoid_bias =
+      problem->normaliser.kind == FOVEA_NORMALISER_SIGMOID ? -0.7 * (number % 4) : 0.0;
 }
 
 void problem_random_normaliser(fovea_problem *problem, struct generator *generator) {
@@ -213,9 +214,9 @@ static fovea_strides random_strides(struct generator *generator, int64_t batch, 
 
 /* An axis along which the mask is repeated counts as one of extent 1. */
 static void random_mask_strides(fovea_problem *problem, struct generator *generator) {
-  fovea_mask_strides *strides = &problem->mask_strides;
+  fovea_mask_strides *strides = &problem->mask.strides;
   const int64_t keys = strides->key == 0 ? 1 : problem_mask_keys(problem);
-  const int64_t unit = problem->mask_type == FOVEA_MASK_BITS ? 8 : 1; /* rows of bits begin at whole bytes */
+  const int64_t unit = problem->mask.type == FOVEA_MASK_BITS ? 8 : 1; /* rows of bits begin at whole bytes */
   const fovea_strides random =
       random_strides(generator, strides->batch == 0 ? 1 : problem->batch, strides->head == 0 ? 1 : problem->heads,
                      strides->row == 0 ? 1 : problem_mask_rows(problem), (keys + unit - 1) / unit);
@@ -231,6 +232,6 @@ void problem_random_layout(fovea_problem *problem, struct generator *generator) 
   problem->v_strides = random_strides(generator, batch, kv_heads, problem->kv_len, problem->v_dim);
   problem->o_strides = random_strides(generator, batch, heads, problem->q_len, problem->v_dim);
   problem->lse_strides = random_strides(generator, batch, heads, problem->q_len, 1);
-  problem->score_strides = random_strides(generator, batch, heads, problem->q_len, problem_score_keys(problem));
-  if (problem->mask_type != FOVEA_MASK_NONE) random_mask_strides(problem, generator);
+  problem->scores.strides = random_strides(generator, batch, heads, problem->q_len, problem_score_keys(problem));
+  if (problem->mask.type != FOVEA_MASK_NONE) random_mask_strides(problem, generator);
 }

@@ -32,9 +32,9 @@ static const float *input_row(const struct row_inputs *inputs, const struct tens
 /* The vector of Shaw's for a key; NULL: there is no table. */
 static const float *shaw_vector(const struct row_inputs *inputs, const struct tensor *table, int64_t key) {
   const fovea_problem *problem = &inputs->trial->problem;
-  const int64_t k = problem->shaw_distance, d = key - inputs->row - inputs->entry.offset;
+  const int64_t k = problem->shaw.distance, d = key - inputs->row - inputs->entry.offset;
   if (table->batch == 0) return NULL;
-  return tensor_row(table, 0, problem->shaw_heads == 1 ? 0 : inputs->head, (d < -k ? -k : d > k ? k : d) + k);
+  return tensor_row(table, 0, problem->shaw.heads == 1 ? 0 : inputs->head, (d < -k ? -k : d > k ? k : d) + k);
 }
 
 static double reference_score(const struct row_inputs *inputs, int64_t key, double *amplitude) {
@@ -49,18 +49,18 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
     sum += products[0] + products[1];
     absolute += fabs(products[0]) + fabs(products[1]);
   }
-  if (problem->score_activation != FOVEA_SCORE_ACTIVATION_NONE && sum < 0.0) sum *= problem->leaky_slope;
+  if (problem->activation.kind != FOVEA_SCORE_ACTIVATION_NONE && sum < 0.0) sum *= problem->activation.leaky_slope;
   const double scale = scale_of_row(inputs->trial, inputs->batch, inputs->head, inputs->row);
   sum *= scale;
   absolute *= fabs(scale);
   if (problem->softcap > 0.0) sum = problem->softcap * tanh(sum / problem->softcap);
-  for (int64_t i = 0; i < problem->term_count; i++) {
+  for (int64_t i = 0; i < problem->terms.count; i++) {
     const double number = (double)term_number(inputs->trial, (int)i, inputs->batch, inputs->head, inputs->row, key);
     sum += number;
     absolute += fabs(number);
   }
   const int64_t element = key - problem_mask_begin(problem, inputs->batch);
-  if (mask_is_additive(problem->mask_type) && element >= 0) {
+  if (mask_is_additive(problem->mask.type) && element >= 0) {
     const double bias = (double)mask_get(&inputs->trial->mask, inputs->batch, inputs->head, inputs->row, element);
     sum += bias;
     absolute += fabs(bias);
@@ -131,18 +131,18 @@ struct mode_errors {
 static struct mode_errors mode_errors(const fovea_problem *p, const struct reference *reference) {
   const double once = 1.0 + 0x1p-8, function = 1.014e-4, smallest = 0x1p-56;
   struct mode_errors errors = {0.0, 0.0, 0.0};
-  if (p->scores == FOVEA_MODE_BF16) {
+  if (p->modes.score == FOVEA_MODE_BF16) {
     const int inputs = (p->q_type != FOVEA_BF16) + (p->k_type != FOVEA_BF16);
     errors.lse = (pow(once, inputs) - 1.0) * reference->amplitude;
   }
-  if (p->scores == FOVEA_MODE_INT8) errors.lse = reference->scores;
+  if (p->modes.score == FOVEA_MODE_INT8) errors.lse = reference->scores;
   double factor = exp(2.0 * errors.lse);
-  if (p->values == FOVEA_MODE_BF16) {
+  if (p->modes.value == FOVEA_MODE_BF16) {
     factor *= once * (1.0 + function) / (1.0 - function) * (p->v_type != FOVEA_BF16 ? once : 1.0);
     errors.lse += function / (1.0 - function);
     errors.absolute = 2.0 * smallest * (double)p->kv_len; /* of weights, and of values, beside numbers up to 1 */
   }
-  if (p->values == FOVEA_MODE_INT8) {
+  if (p->modes.value == FOVEA_MODE_INT8) {
     factor *= (1.0 + function) / (1.0 - function);
     errors.lse += function / (1.0 - function);
     errors.absolute = factor * reference->values;
@@ -165,7 +165,7 @@ static int64_t reference_row(const struct row_inputs *inputs, double *scores, st
     seen += sees;
     scores[j] = sees ? reference_score(inputs, j, &reference->amplitude) : -INFINITY;
     maximum = fmax(maximum, scores[j]);
-    if (sees && problem->scores == FOVEA_MODE_INT8)
+    if (sees && problem->modes.score == FOVEA_MODE_INT8)
       reference->scores = fmax(reference->scores, code_error_of_score(inputs, j));
   }
   for (int64_t d = 0; d < problem->v_dim; d++) reference->o[d] = reference->absolute[d] = 0.0;
@@ -186,7 +186,7 @@ static int64_t reference_row(const struct row_inputs *inputs, double *scores, st
     reference->o[d] /= weights;
     reference->absolute[d] /= weights;
   }
-  if (seen > 0 && problem->values == FOVEA_MODE_INT8)
+  if (seen > 0 && problem->modes.value == FOVEA_MODE_INT8)
     reference->values = code_error_of_values(inputs, scores) / weights;
   reference->lse = maximum + log(weights);
   return seen;

@@ -21,14 +21,14 @@ int64_t problem_mask_rows(const fovea_problem *problem) {
 }
 
 int64_t problem_mask_keys(const fovea_problem *problem) {
-  int64_t keys = longest(problem->cu_seqlens_kv, problem->batch, problem->kv_len) - problem->mask_begin, most = 0;
-  for (int64_t b = 0; problem->mask_begins != NULL && b < problem->batch; b++) {
-    const int64_t elements = problem_entry(problem, b).kv_len - problem->mask_begins[b];
+  int64_t keys = longest(problem->cu_seqlens_kv, problem->batch, problem->kv_len) - problem->mask.begin, most = 0;
+  for (int64_t b = 0; problem->mask.begins != NULL && b < problem->batch; b++) {
+    const int64_t elements = problem_entry(problem, b).kv_len - problem->mask.begins[b];
     if (elements > most) most = elements;
   }
-  if (problem->mask_begins != NULL) keys = most;
+  if (problem->mask.begins != NULL) keys = most;
   if (keys < 0) keys = 0;
-  return problem->mask_keys == FOVEA_UNLIMITED || keys < problem->mask_keys ? keys : problem->mask_keys;
+  return problem->mask.keys == FOVEA_UNLIMITED || keys < problem->mask.keys ? keys : problem->mask.keys;
 }
 
 int64_t problem_score_keys(const fovea_problem *problem) {
@@ -36,7 +36,7 @@ int64_t problem_score_keys(const fovea_problem *problem) {
 }
 
 struct score_part problem_score_part(const fovea_problem *problem) {
-  const fovea_range heads = problem->score_heads, rows = problem->score_rows, keys = problem->score_keys;
+  const fovea_range heads = problem->scores.heads, rows = problem->scores.rows, keys = problem->scores.keys;
   struct score_part part = {.first_head = heads.begin, .first_row = rows.begin, .first_key = keys.begin};
   part.by_entry = problem->cu_seqlens_q != NULL && (rows.begin != 0 || rows.end != FOVEA_UNLIMITED);
   part.batches = part.by_entry ? problem->batch : problem_q_batches(problem);
@@ -47,7 +47,7 @@ struct score_part problem_score_part(const fovea_problem *problem) {
 }
 
 int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch) {
-  return problem->mask_begins != NULL ? problem->mask_begins[batch] : problem->mask_begin;
+  return problem->mask.begins != NULL ? problem->mask.begins[batch] : problem->mask.begin;
 }
 
 struct entry problem_entry(const fovea_problem *problem, int64_t batch) {
@@ -79,16 +79,16 @@ static int64_t floor_division(int64_t a, int64_t b) {
 
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key) {
   if (row >= entry->q_len || key >= entry->kv_len || key < entry->kv_begin) return 0;
-  if (key < problem->keys_begin || (problem->keys_end != FOVEA_UNLIMITED && key >= problem->keys_end)) return 0;
+  if (key < problem->keys.begin || (problem->keys.end != FOVEA_UNLIMITED && key >= problem->keys.end)) return 0;
   const int64_t own_key = row + entry->offset;
   if (problem->causal && key > own_key) return 0;
   if (problem->window_left != FOVEA_UNLIMITED && own_key - key > problem->window_left) return 0;
   if (problem->window_right != FOVEA_UNLIMITED && key - own_key > problem->window_right) return 0;
-  if (problem->chunk_size > 0) {
-    const int64_t first = floor_division(own_key, problem->chunk_size) * problem->chunk_size;
-    const int64_t last = first + problem->chunk_size - 1;
-    if (problem->chunk_left != FOVEA_UNLIMITED && first - key > problem->chunk_left) return 0;
-    if (problem->chunk_right != FOVEA_UNLIMITED && key - last > problem->chunk_right) return 0;
+  if (problem->chunks.size > 0) {
+    const int64_t first = floor_division(own_key, problem->chunks.size) * problem->chunks.size;
+    const int64_t last = first + problem->chunks.size - 1;
+    if (problem->chunks.left != FOVEA_UNLIMITED && first - key > problem->chunks.left) return 0;
+    if (problem->chunks.right != FOVEA_UNLIMITED && key - last > problem->chunks.right) return 0;
   }
   return 1;
 }

@@ -20,7 +20,7 @@ struct entry problem_entry(const fovea_problem *problem, int64_t batch);
 int64_t problem_q_batches(const fovea_problem *problem);
 int64_t problem_kv_batches(const fovea_problem *problem);
 
-/* The rows of a mask, and the elements of each, that may be read: those of the longest entry, up to mask_keys. */
+/* The rows of a mask, and the elements of each, that may be read: those of the longest entry, up to mask.keys. */
 int64_t problem_mask_rows(const fovea_problem *problem);
 int64_t problem_mask_keys(const fovea_problem *problem);
 /* The key of the first element of a mask row. */

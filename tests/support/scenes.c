@@ -74,14 +74,14 @@ void scene_add_patterns(struct scene *scene, struct generator *generator) {
 
 void scene_set_mask_begins(struct scene *scene, struct generator *generator) {
   fovea_problem *problem = &scene->listed.problem;
-  if (problem->mask_type == FOVEA_MASK_NONE || generator_below(generator, 2)) return;
-  problem->mask_begin = 0;
-  problem->mask_keys =
+  if (problem->mask.type == FOVEA_MASK_NONE || generator_below(generator, 2)) return;
+  problem->mask.begin = 0;
+  problem->mask.keys =
       generator_below(generator, 2) ? FOVEA_UNLIMITED : generator_below(generator, problem->kv_len);
   for (int64_t b = 0; b < problem->batch; b++)
     scene->mask_begins[b] = generator_below(generator, problem_entry(problem, b).kv_len + 1);
-  problem->mask_begins = scene->mask_begins;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
+  problem->mask.begins = scene->mask_begins;
+  problem->mask.strides = fovea_mask_layout(problem->mask.type, problem->batch, problem->heads,
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
@@ -153,32 +153,34 @@ static fovea_range random_range(struct generator *generator, int64_t length) {
 
 /* Only some heads, rows and keys, in contiguous strides. */
 static void random_score_part(fovea_problem *problem, struct generator *generator) {
-  problem->score_heads = random_range(generator, problem->heads);
-  problem->score_rows = random_range(generator, problem->q_len);
-  problem->score_keys = random_range(generator, problem_score_keys(problem));
+  problem->scores.heads = random_range(generator, problem->heads);
+  problem->scores.rows = random_range(generator, problem->q_len);
+  problem->scores.keys = random_range(generator, problem_score_keys(problem));
   const struct score_part part = problem_score_part(problem);
-  problem->score_strides = (fovea_strides){part.heads * part.rows * part.keys, part.rows * part.keys, part.keys};
+  problem->scores.strides = (fovea_strides){part.heads * part.rows * part.keys, part.rows * part.keys, part.keys};
 }
 
 static void add_outputs(fovea_problem *problem, struct generator *generator) {
-  if (problem->score_output && one_in(generator, 2)) random_score_part(problem, generator);
+  if (problem->scores.kind && one_in(generator, 2)) random_score_part(problem, generator);
   problem->max_logits = one_in(generator, 3);
   problem->entropy = one_in(generator, 3);
-  problem->column_sums = one_in(generator, 3);
-  if (problem->column_sums && one_in(generator, 2)) problem->column_rows = random_range(generator, problem->q_len);
-  if (one_in(generator, 3)) problem->top_k = 1 + generator_below(generator, one_in(generator, 4) ? 300 : 20);
+  problem->column_sums.wanted = one_in(generator, 3);
+  if (problem->column_sums.wanted && one_in(generator, 2))
+    problem->column_sums.rows = random_range(generator, problem->q_len);
+  if (one_in(generator, 3)) problem->top.k = 1 + generator_below(generator, one_in(generator, 4) ? 300 : 20);
 }
 
 /* What a mode, or a normaliser other than the softmax, excludes. */
 static void make_compatible(fovea_problem *problem) {
   if (problem_has_mode(problem)) problem_suit_modes(problem);
   if (problem->scales & FOVEA_SCALES_PER_HEAD) problem->scale = 1.0 / sqrt((double)problem->qk_dim);
-  if (problem->term_count > 0 && problem->divisor == FOVEA_DIVISOR_KEYS) problem->divisor = FOVEA_DIVISOR_SUM;
-  if (problem->normaliser == FOVEA_NORMALISER_SOFTMAX) return;
+  if (problem->terms.count > 0 && problem->normaliser.divisor == FOVEA_DIVISOR_KEYS)
+    problem->normaliser.divisor = FOVEA_DIVISOR_SUM;
+  if (problem->normaliser.kind == FOVEA_NORMALISER_SOFTMAX) return;
   problem->sink = FOVEA_SINK_NONE;
-  problem->max_logits = problem->entropy = problem->column_sums = 0;
-  problem->column_rows = (fovea_range){0, FOVEA_UNLIMITED};
-  problem->top_k = 0;
+  problem->max_logits = problem->entropy = problem->column_sums.wanted = 0;
+  problem->column_sums.rows = (fovea_range){0, FOVEA_UNLIMITED};
+  problem->top.k = 0;
 }
 
 void scene_combine(struct scene *scene, struct generator *generator, int64_t budget) {
@@ -187,9 +189,9 @@ void scene_combine(struct scene *scene, struct generator *generator, int64_t bud
   problem_random(&scene->listed, generator, budget);
   problem_random_features(problem, generator);
   scene_set_mask_begins(scene, generator);
-  if (one_in(generator, 4)) problem->keys_begin = generator_below(generator, problem->kv_len + 1);
+  if (one_in(generator, 4)) problem->keys.begin = generator_below(generator, problem->kv_len + 1);
   if (one_in(generator, 4))
-    problem->keys_end = problem->keys_begin + generator_below(generator, problem->kv_len - problem->keys_begin + 1);
+    problem->keys.end = problem->keys.begin + generator_below(generator, problem->kv_len - problem->keys.begin + 1);
   if (!one_in(generator, 3)) scene_add_patterns(scene, generator);
   if (!one_in(generator, 3)) add_terms(scene, generator);
   problem->scales = (fovea_scales)(one_in(generator, 2) ? 0 : generator_below(generator, 4));
@@ -198,8 +200,8 @@ void scene_combine(struct scene *scene, struct generator *generator, int64_t bud
   add_outputs(problem, generator);
   const int compatible = !one_in(generator, 4);
   if (one_in(generator, 4)) {
-    problem->scores = (fovea_mode)generator_below(generator, 3);
-    problem->values = (fovea_mode)generator_below(generator, 3);
+    problem->modes.score = (fovea_mode)generator_below(generator, 3);
+    problem->modes.value = (fovea_mode)generator_below(generator, 3);
   }
   if (compatible) make_compatible(problem);
 }
@@ -220,5 +222,5 @@ void scene_spoil(struct trial *trial, struct generator *generator) {
   if (one_in(generator, 2)) spoil(&trial->q, generator);
   if (one_in(generator, 2)) spoil(&trial->k, generator);
   if (one_in(generator, 2)) spoil(&trial->v, generator);
-  for (int64_t i = 0; i < trial->problem.term_count; i++) spoil(&trial->terms[i], generator);
+  for (int64_t i = 0; i < trial->problem.terms.count; i++) spoil(&trial->terms[i], generator);
 }

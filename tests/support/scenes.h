@@ -5,6 +5,8 @@
 #include "patterns.h"
 #include "problems.h"
 
+#include <fovea/terms.h>
+
 /* A problem, the patterns of its entries, and what they mean. Clear it first. Must not be copied. */
 struct scene {
   struct listed_problem listed;

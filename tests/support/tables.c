@@ -55,6 +55,6 @@ static const fovea_arithmetic *arithmetic_of(const fovea_kernels *table, fovea_m
 
 int tables_run_alike(const fovea_kernels *one, const fovea_kernels *other, const fovea_problem *problem) {
   return tables_act_alike(one, other, problem->q_type) &&
-         arithmetic_of(one, problem->scores) == arithmetic_of(other, problem->scores) &&
-         arithmetic_of(one, problem->values) == arithmetic_of(other, problem->values);
+         arithmetic_of(one, problem->modes.score) == arithmetic_of(other, problem->modes.score) &&
+         arithmetic_of(one, problem->modes.value) == arithmetic_of(other, problem->modes.value);
 }

@@ -21,18 +21,18 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
                    problem->o_strides, edge);
   tensor_create(&trial->lse, batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
   const struct score_part part = problem_score_part(problem);
-  const int wanted = problem->score_output != FOVEA_SCORES_NONE && part.keys > 0;
-  tensor_create(&trial->scores, wanted ? part.batches : 0, part.heads, part.rows, part.keys, problem->score_strides,
-                edge);
-  const fovea_strides top = problem->top_k_strides;
+  const int wanted = problem->scores.kind != FOVEA_SCORES_NONE && part.keys > 0;
+  tensor_create(&trial->scores, wanted ? part.batches : 0, part.heads, part.rows, part.keys,
+                problem->scores.strides, edge);
+  const fovea_strides top = problem->top.strides;
   tensor_create(&trial->entropy, problem->entropy ? batches : 0, problem->heads, problem->q_len, 1,
                 problem->lse_strides, edge);
   const int64_t columns = problem_score_keys(problem);
-  tensor_create(&trial->column_sums, problem->column_sums && columns > 0 ? problem->batch : 0, problem->heads, 1,
-                columns, (fovea_strides){problem->heads * columns, columns, 0}, edge);
-  const int64_t top_batches = problem->top_k > 0 ? batches : 0;
-  tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
-  tensor_create(&trial->top_scores, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
+  tensor_create(&trial->column_sums, problem->column_sums.wanted && columns > 0 ? problem->batch : 0,
+                problem->heads, 1, columns, (fovea_strides){problem->heads * columns, columns, 0}, edge);
+  const int64_t top_batches = problem->top.k > 0 ? batches : 0;
+  tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, problem->top.k, top, edge);
+  tensor_create(&trial->top_scores, top_batches, problem->heads, problem->q_len, problem->top.k, top, edge);
   const fovea_strides by_entry = {problem->heads, 0, 0};
   tensor_create(&trial->max_logits, problem->max_logits ? problem->batch : 0, 1, 1, problem->heads, by_entry, edge);
   trial_clear(trial);
@@ -116,17 +116,17 @@ fovea_tensors trial_tensors(const struct trial *trial) {
                      tensor_pointer(&trial->o), trial->lse.data);
   tensors.mask = trial->mask.data;
   /* The library refuses tensors that the problem does not use. */
-  if (trial->problem.sink == FOVEA_SINK_PER_HEAD && !trial->problem.to_state) tensors.sinks = trial->sinks.data;
+  if (trial->problem.sink == FOVEA_SINK_PER_HEAD && !trial->problem.state) tensors.sink = trial->sinks.data;
   positions_set(trial, &tensors);
-  if (trial->problem.segmented) tensors.k = tensors.v = NULL;
-  if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
-  if (trial->problem.normaliser != FOVEA_NORMALISER_SOFTMAX) tensors.lse = NULL;
-  if (trial->problem.score_output != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
-  if (trial->problem.top_k > 0) {
-    tensors.top_keys = (int32_t *)(void *)trial->top_keys.data;
-    tensors.top_scores = trial->top_scores.data;
+  if (trial->problem.cache.segmented) tensors.k = tensors.v = NULL;
+  if (trial->problem.state) tensors.o = tensors.lse = NULL;
+  if (trial->problem.normaliser.kind != FOVEA_NORMALISER_SOFTMAX) tensors.lse = NULL;
+  if (trial->problem.scores.kind != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
+  if (trial->problem.top.k > 0) {
+    tensors.top.keys = (int32_t *)(void *)trial->top_keys.data;
+    tensors.top.scores = trial->top_scores.data;
   }
-  if (trial->problem.column_sums) tensors.column_sums = trial->column_sums.data;
+  if (trial->problem.column_sums.wanted) tensors.column_sums = trial->column_sums.data;
   if (trial->problem.entropy) tensors.entropy = trial->entropy.data;
   if (trial->problem.max_logits) tensors.max_logits = trial->max_logits.data;
   return tensors;
@@ -313,7 +313,7 @@ void assert_same_outputs(const struct trial *actual, const struct trial *expecte
 /* What the mask alone adds. */
 static float bias_of(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
   if (trial->mask.type == FOVEA_MASK_NONE) return 0.0f;
-  const int64_t element = key - problem_mask_begin(&trial->problem, batch), keys = trial->problem.mask_keys;
+  const int64_t element = key - problem_mask_begin(&trial->problem, batch), keys = trial->problem.mask.keys;
   if (element < 0) return 0.0f;
   if (keys != FOVEA_UNLIMITED && element >= keys) return -INFINITY;
   return mask_get(&trial->mask, batch, head, row, element);
@@ -362,10 +362,11 @@ static void add_columns(const struct trial *trial, const struct contract_row *co
   const fovea_problem *problem = &trial->problem;
   const int64_t keys = trial->column_sums.dim;
   float *sixteen = columns + keys, *weights = columns + 17 * keys;
-  const int64_t end = problem->column_rows.end == FOVEA_UNLIMITED ? problem->q_len : problem->column_rows.end;
+  const int64_t end =
+      problem->column_sums.rows.end == FOVEA_UNLIMITED ? problem->q_len : problem->column_sums.rows.end;
   if (row == 0) memset(columns, 0, (size_t)(18 * keys) * sizeof(float));
-  if (row >= problem->column_rows.begin && row < end) contract_row_weights(contract, weights);
-  if (row < problem->column_rows.begin || row >= end) memset(weights, 0, (size_t)keys * sizeof(float));
+  if (row >= problem->column_sums.rows.begin && row < end) contract_row_weights(contract, weights);
+  if (row < problem->column_sums.rows.begin || row >= end) memset(weights, 0, (size_t)keys * sizeof(float));
   contract_add_columns(weights, keys, row, row == rows - 1, sixteen, columns);
   if (row == rows - 1) assert_columns(trial, batch, head, columns);
 }
@@ -378,12 +379,12 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   const struct entry *entry = &rules.entry;
   const int64_t kv_head = head / (problem->heads / problem->kv_heads);
   const struct part at = {entry->q_batch, head, entry->q_first + row};
-  const int additive = mask_is_additive(problem->mask_type);
-  const int64_t shaw_head = problem->shaw_heads == 1 ? 0 : head;
+  const int additive = mask_is_additive(problem->mask.type);
+  const int64_t shaw_head = problem->shaw.heads == 1 ? 0 : head;
   const int64_t begin = problem_mask_begin(problem, batch);
   for (int64_t j = begin; additive && j < entry->kv_len; j++)
     workspace->bias[j - begin] = bias_of(trial, batch, head, row, j);
-  for (int64_t i = 0; i < problem->term_count; i++)
+  for (int64_t i = 0; i < problem->terms.count; i++)
     for (int64_t j = 0; j < entry->kv_len; j++)
       workspace->terms[i][j] = term_number(trial, (int)i, batch, head, row, j);
   const struct contract_row contract = {
@@ -397,9 +398,9 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
       .positions = entry->kv_len,
       .scale = scale_of_row(trial, batch, head, row),
       .terms = (const float *const *)workspace->terms,
-      .term_count = (int)problem->term_count,
-      .leaky = problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU,
-      .slope = problem->leaky_slope,
+      .term_count = (int)problem->terms.count,
+      .leaky = problem->activation.kind == FOVEA_SCORE_ACTIVATION_LEAKY_RELU,
+      .slope = problem->activation.leaky_slope,
       .softcap = problem->softcap,
       .bias = additive ? workspace->bias : NULL,
       .bias_begin = begin,
@@ -408,14 +409,15 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
                                                  : trial->sinks.data + head,
       .sees = contract_sees,
       .rules = &rules,
-      .shaw_keys = problem->shaw & FOVEA_SHAW_KEYS ? tensor_row(&trial->shaw_keys, 0, shaw_head, 0) : NULL,
-      .shaw_values = problem->shaw & FOVEA_SHAW_VALUES ? tensor_row(&trial->shaw_values, 0, shaw_head, 0) : NULL,
-      .shaw_distance = problem->shaw_distance,
+      .shaw_keys = problem->shaw.kind & FOVEA_SHAW_KEYS ? tensor_row(&trial->shaw_keys, 0, shaw_head, 0) : NULL,
+      .shaw_values =
+          problem->shaw.kind & FOVEA_SHAW_VALUES ? tensor_row(&trial->shaw_values, 0, shaw_head, 0) : NULL,
+      .shaw_distance = problem->shaw.distance,
       .own = row + entry->offset,
-      .normaliser = (enum contract_normaliser)problem->normaliser,
-      .divisor = (enum contract_divisor)problem->divisor,
-      .divisor_value = problem->divisor_value,
-      .sigmoid_bias = problem->sigmoid_bias,
+      .normaliser = (enum contract_normaliser)problem->normaliser.kind,
+      .divisor = (enum contract_divisor)problem->normaliser.divisor,
+      .divisor_value = problem->normaliser.divisor_value,
+      .sigmoid_bias = problem->normaliser.sigmoid_bias,
   };
   float lse = *tensor_row(&trial->lse, at.batch, at.head, at.row); /* stays, where there is none */
   const struct mode_vectors vectors = vectors_of_head(trial, kv_head);
@@ -426,11 +428,11 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   if (trial->column_sums.batch > 0 && workspace->columns)
     add_columns(trial, &contract, batch, head, row, entry->rows, workspace->columns);
   if (problem->entropy) assert_entropy(trial, at, contract_row_entropy(&contract));
-  if (problem->top_k > 0) {
-    int32_t *keys = malloc((size_t)problem->top_k * sizeof *keys);
-    float *scores = malloc((size_t)problem->top_k * sizeof *scores);
+  if (problem->top.k > 0) {
+    int32_t *keys = malloc((size_t)problem->top.k * sizeof *keys);
+    float *scores = malloc((size_t)problem->top.k * sizeof *scores);
     assert_true(keys != NULL && scores != NULL);
-    contract_row_top(&contract, problem->top_k, keys, scores);
+    contract_row_top(&contract, problem->top.k, keys, scores);
     assert_top(trial, at, keys, scores);
     free(keys);
     free(scores);
@@ -441,7 +443,7 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   const int64_t kept_head = head - part.first_head, kept_row = row - part.first_row;
   if (trial->scores.batch == 0 || kept_head < 0 || kept_head >= part.heads || kept_row < 0) return;
   if (kept_row >= part.rows && (part.by_entry || problem->cu_seqlens_q == NULL)) return;
-  const fovea_score_output output = problem->score_output;
+  const fovea_score_output output = problem->scores.kind;
   for (int64_t j = 0; j < problem->kv_len; j++)
     workspace->scores[j] = output == FOVEA_SCORES_WEIGHTS ? 0.0f : -INFINITY;
   if (output == FOVEA_SCORES_WEIGHTS)
@@ -457,15 +459,15 @@ void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
   const int64_t keys = problem->kv_len;
   float *numbers =
-      malloc((size_t)(problem->v_dim + (2 + problem->term_count) * keys + problem->heads) * sizeof(float));
+      malloc((size_t)(problem->v_dim + (2 + problem->terms.count) * keys + problem->heads) * sizeof(float));
   assert_non_null(numbers);
   float *columns = calloc((size_t)(18 * keys + 1), sizeof *columns);
   assert_non_null(columns);
   struct workspace workspace = {.bias = numbers + problem->v_dim,
                                 .out = numbers,
                                 .scores = numbers + problem->v_dim + keys,
-                                .max_logits = numbers + problem->v_dim + (2 + problem->term_count) * keys};
-  for (int64_t i = 0; i < problem->term_count; i++) workspace.terms[i] = workspace.scores + (i + 1) * keys;
+                                .max_logits = numbers + problem->v_dim + (2 + problem->terms.count) * keys};
+  for (int64_t i = 0; i < problem->terms.count; i++) workspace.terms[i] = workspace.scores + (i + 1) * keys;
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
     const struct entry entry = problem_entry(problem, b);
@@ -561,7 +563,8 @@ static const char *const *list_different(const char *names[LISTS][ISA_COUNT + 1]
   fovea_problem plain;
   fovea_problem_init(&plain, 1, 1, 1, 1, 1, 1, 1);
   if (problem == NULL) problem = &plain;
-  const char **different = names[((int)problem->q_type * 3 + (int)problem->scores) * 3 + (int)problem->values];
+  const char **different =
+      names[((int)problem->q_type * 3 + (int)problem->modes.score) * 3 + (int)problem->modes.value];
   int count = 0;
   for (int i = 0; all[i] != NULL; i++)
     if (!acts_like_another(all, i, problem) && (count == 0 || !is_left_out(all[i], problem)))

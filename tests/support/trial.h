@@ -8,6 +8,8 @@
 #include "rules.h"
 #include "tensor.h"
 
+#include <fovea/terms.h>
+
 struct rule_table; /* patterns.h */
 
 struct trial {
@@ -15,7 +17,7 @@ struct trial {
   const char *isa;                /* of the latest trial_run(); NULL: the best */
   const struct rule_table *rules; /* what its patterns mean, for the contract; NULL: no patterns, or no contract */
   struct tensor q, k, v, o, lse;
-  struct tensor scores;     /* with a score_output */
+  struct tensor scores;     /* with a scores.kind */
   struct tensor max_logits; /* one row of heads for each batch entry; with max_logits */
   struct tensor entropy;
   struct tensor column_sums;          /* a row for each head of each batch entry */

@@ -297,10 +297,10 @@ void run_chunk(struct model *m, const struct cache *c, int64_t entry, int64_t fi
   fovea_problem p = problem_of(m, 1, end - first, end);
   fovea_nn_latent_tensors t;
   fovea_error error = {0};
-  p.segmented = 1;
+  p.cache.segmented = 1;
   fovea_nn_latent_tensors_init(&t, m->x + (entry * ROWS + first) * s->in, y + first * s->in);
-  t.sequences = &c->sequences[entry];
-  t.layer = LAYER;
+  t.cache.sequences = &c->sequences[entry];
+  t.cache.layer = LAYER;
   t.first_position = first;
   if (fovea_nn_latent_run(&m->latent, &p, &t, NULL, &error)) fail_msg("%s", error.text);
 }

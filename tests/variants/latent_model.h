@@ -4,6 +4,7 @@
 
 #include "support/generator.h"
 
+#include <fovea/cache.h>
 #include <fovea/latent_attention.h>
 
 enum { ROWS = 40, LAYERS = 2, LAYER = 1 };

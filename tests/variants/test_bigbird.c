@@ -166,7 +166,7 @@ static void check_attention(int64_t length, int64_t block_size, int64_t heads, i
   fovea_tensors_init(&t, q, k, v, o, NULL);
   if (fovea_attend(&p, &t, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
   p.pattern = NULL;
-  p.mask_type = FOVEA_MASK_BOOL;
+  p.mask.type = FOVEA_MASK_BOOL;
   t.mask = mask;
   t.o = masked;
   if (fovea_attend(&p, &t, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);

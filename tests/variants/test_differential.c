@@ -105,15 +105,15 @@ static void drop_outputs(fovea_problem *p) {
   fovea_problem plain;
   fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
   fovea_problem_resolve(&plain, NULL);
-  p->score_output = FOVEA_SCORES_NONE;
-  p->score_strides = plain.score_strides;
-  p->score_heads = plain.score_heads;
-  p->score_rows = plain.score_rows;
-  p->score_keys = plain.score_keys;
-  p->max_logits = p->entropy = p->column_sums = 0;
-  p->column_rows = plain.column_rows;
-  p->top_k = 0;
-  p->top_k_strides = plain.top_k_strides;
+  p->scores.kind = FOVEA_SCORES_NONE;
+  p->scores.strides = plain.scores.strides;
+  p->scores.heads = plain.scores.heads;
+  p->scores.rows = plain.scores.rows;
+  p->scores.keys = plain.scores.keys;
+  p->max_logits = p->entropy = p->column_sums.wanted = 0;
+  p->column_sums.rows = plain.column_sums.rows;
+  p->top.k = 0;
+  p->top.strides = plain.top.strides;
 }
 
 static void test_random_problems(void **state) {
@@ -342,8 +342,8 @@ static void test_refusals(void **state) {
   REFUSES(a.q = NULL, FOVEA_ERROR_ARGUMENT, "q is NULL");
   REFUSES(b.k = a.o, FOVEA_ERROR_ARGUMENT, "o");
   REFUSES(bad.gamma = (const float *)a.o + 3, FOVEA_ERROR_ARGUMENT, "o shares memory with gamma");
-  REFUSES(problem.top_k = 3, FOVEA_ERROR_UNUSED, "top_k");
-  REFUSES(problem.to_state = 1, FOVEA_ERROR_UNUSED, "to_state");
+  REFUSES(problem.top.k = 3, FOVEA_ERROR_UNUSED, "top.k");
+  REFUSES(problem.state = 1, FOVEA_ERROR_UNUSED, "state");
   REFUSES(problem.window_left = -7, FOVEA_ERROR_ARGUMENT, "window_left");
   REFUSES(b.mask = lse, FOVEA_ERROR_UNUSED, "mask");
   assert_int_equal(fovea_nn_differential_run(&d, &first.problem, NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);

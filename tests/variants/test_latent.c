@@ -82,10 +82,10 @@ static void test_rotary_positions(void **state) {
     fovea_nn_latent_tensors_init(&t, m.x, expected);
     t.first_position = 1000;
     if (fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error)) fail_msg("%s", error.text);
-    p.segmented = 1;
+    p.cache.segmented = 1;
     t.y = y;
-    t.sequences = &c.sequences[0];
-    t.layer = LAYER;
+    t.cache.sequences = &c.sequences[0];
+    t.cache.layer = LAYER;
     t.first_position = 0;
     t.rotary_positions = positions;
     if (fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error)) fail_msg("%s", error.text);
@@ -127,14 +127,14 @@ static void test_batches(void **state) {
         offsets[b] = before[b];
       }
       fovea_problem p = problem_of(&m, 3, packed ? rows : most, 40);
-      p.segmented = 1;
+      p.cache.segmented = 1;
       p.kv_lens = kv_lens;
       p.offsets = offsets;
       if (packed) p.cu_seqlens_q = starts;
       if (!packed) p.q_lens = new_rows;
       fovea_nn_latent_tensors_init(&t, x, y);
-      t.sequences = c.sequences;
-      t.layer = LAYER;
+      t.cache.sequences = c.sequences;
+      t.cache.layer = LAYER;
       t.first_positions = before;
       fovea_error error = {0};
       if (fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error)) fail_msg("%s", error.text);

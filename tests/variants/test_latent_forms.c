@@ -75,8 +75,8 @@ static void test_padding(void **state) {
         p.kv_begins = begins;
         for (int64_t d = 0; d < PADDING * in; d++) m.x[ROWS * in + d] = NAN;
       } else {
-        p.mask_type = FOVEA_MASK_BOOL;
-        p.mask_strides = (fovea_mask_strides){ROWS, 0, 0, 1};
+        p.mask.type = FOVEA_MASK_BOOL;
+        p.mask.strides = (fovea_mask_strides){ROWS, 0, 0, 1};
         t.mask = mask;
         for (int64_t d = 0; d < PADDING * in; d++) m.x[ROWS * in + d] = 0;
       }
@@ -170,17 +170,20 @@ static void test_refusals(void **state) {
   REFUSES(latent.q_a_proj = NULL, FOVEA_ERROR_UNUSED, "q_a_layernorm");
   REFUSES(p.heads = 6, FOVEA_ERROR_ARGUMENT, "problem.heads is 6");
   REFUSES(p = problem_of(&m, 1, 4, 5), FOVEA_ERROR_ARGUMENT, "problem.kv_len is 5");
-  REFUSES(p.top_k = 2, FOVEA_ERROR_UNUSED, "top_k");
+  REFUSES(p.top.k = 2, FOVEA_ERROR_UNUSED, "top.k");
   REFUSES(p.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "problem.q_type is set and would not be used");
-  REFUSES(p.segmented = 1, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
-  REFUSES((p.segmented = p.holes = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "holes is set");
-  REFUSES((p.segmented = 1, p.kv_begins = begins, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "kv_begins");
-  REFUSES(t.sequences = c.sequences, FOVEA_ERROR_UNUSED, "sequences is set");
+  REFUSES(p.cache.segmented = 1, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  REFUSES((p.cache.segmented = p.cache.holes = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_UNUSED,
+          "cache.holes is set");
+  REFUSES((p.cache.segmented = 1, p.kv_begins = begins, t.cache.sequences = c.sequences), FOVEA_ERROR_UNUSED,
+          "kv_begins");
+  REFUSES(t.cache.sequences = c.sequences, FOVEA_ERROR_UNUSED, "sequences is set");
   REFUSES(p.scales = FOVEA_SCALES_PER_HEAD, FOVEA_ERROR_UNUSED, "problem.scales is set and would not be used");
-  REFUSES(t.layer = 1, FOVEA_ERROR_UNUSED, "layer is set");
+  REFUSES(t.cache.layer = 1, FOVEA_ERROR_UNUSED, "layer is set");
   REFUSES(t.x = NULL, FOVEA_ERROR_ARGUMENT, "x is NULL");
   REFUSES(t.y = NULL, FOVEA_ERROR_ARGUMENT, "y is NULL");
-  REFUSES((p.segmented = 1, t.sequences = c.sequences, t.layer = 2), FOVEA_ERROR_ARGUMENT, "layer");
+  REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences, t.cache.layer = 2), FOVEA_ERROR_ARGUMENT,
+          "layer");
   /* What only attention refuses has not changed the caches. */
   const size_t size = cache_size(&m.shape, FOVEA_F32);
   unsigned char *before = malloc(size);
@@ -188,24 +191,24 @@ static void test_refusals(void **state) {
   memcpy(before, c.memory, size);
   for (int absorbed = 0; absorbed < 2; absorbed++) {
     if (absorbed) m.latent.form = FOVEA_NN_LATENT_ABSORBED, m.latent.absorbed = m.absorbed;
-    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.mask_type = FOVEA_MASK_BOOL), FOVEA_ERROR_ARGUMENT,
-            "mask");
-    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.sink = FOVEA_SINK_PER_HEAD), FOVEA_ERROR_ARGUMENT,
-            "sinks");
+    REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences, p.mask.type = FOVEA_MASK_BOOL),
+            FOVEA_ERROR_ARGUMENT, "mask");
+    REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences, p.sink = FOVEA_SINK_PER_HEAD),
+            FOVEA_ERROR_ARGUMENT, "sink");
     assert_memory_equal(c.memory, before, size);
   }
   free(before);
   m.latent.form = FOVEA_NN_LATENT_EXPANDED, m.latent.absorbed = NULL;
   c.segments[0].kv_heads = 2;
-  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
+  REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
           "sequences[0].segments[0].kv_heads is 2; a latent cache has 1");
   c.segments[0].kv_heads = 0; /* not known */
   c.segments[0].qk_dim++;
-  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
+  REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
           "sequences[0].segments[0].qk_dim is ");
   c.segments[0].qk_dim--;
   c.segments[0].v = y;
-  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED,
+  REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_UNUSED,
           "sequences[0].segments[0].v is set and would not be used");
   assert_int_equal(fovea_nn_latent_absorb(&m.latent, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_nn_latent_absorb(NULL, y, NULL), FOVEA_ERROR_ARGUMENT);

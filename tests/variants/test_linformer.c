@@ -429,9 +429,9 @@ static void test_refusals(void **state) {
   REFUSES(bad.tensors.q = NULL, FOVEA_ERROR_ARGUMENT, "q is NULL");
   REFUSES(bad.problem.causal = 1, FOVEA_ERROR_UNUSED, "problem.causal is set and would not be used");
   REFUSES(bad.problem.window_left = 3, FOVEA_ERROR_UNUSED, "window_left");
-  REFUSES(bad.problem.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_UNUSED, "mask_type");
-  REFUSES(bad.problem.to_state = 1, FOVEA_ERROR_UNUSED, "to_state");
-  REFUSES(bad.problem.score_output = FOVEA_SCORES_RAW, FOVEA_ERROR_UNUSED, "score_output");
+  REFUSES(bad.problem.mask.type = FOVEA_MASK_BOOL, FOVEA_ERROR_UNUSED, "mask.type");
+  REFUSES(bad.problem.state = 1, FOVEA_ERROR_UNUSED, "state");
+  REFUSES(bad.problem.scores.kind = FOVEA_SCORES_RAW, FOVEA_ERROR_UNUSED, "scores.kind");
   REFUSES(bad.problem.kv_lens = lens, FOVEA_ERROR_ARGUMENT, "kv_lens[1] is 21");
   REFUSES(bad.tensors.mask = &s, FOVEA_ERROR_UNUSED, "mask");
   REFUSES(bad.tensors.o = (void *)(uintptr_t)bad.tensors.k, FOVEA_ERROR_ARGUMENT, "o shares memory with k");

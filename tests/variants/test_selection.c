@@ -348,8 +348,8 @@ static void test_attention(void **state) {
   fovea_tensors_init(&tensors, x.data, x.data, x.data, o.data, NULL);
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
   problem.pattern = NULL;
-  problem.mask_type = FOVEA_MASK_BOOL;
-  problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, LENGTH, LENGTH);
+  problem.mask.type = FOVEA_MASK_BOOL;
+  problem.mask.strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, LENGTH, LENGTH);
   tensors.mask = mask;
   tensors.o = masked.data;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);

@@ -187,11 +187,11 @@ static bool load_inputs(attend_job *job, failure *why) {
 static void set_outputs(fovea_problem *problem, const attend_options *options) {
   static const fovea_score_output modes[] = {FOVEA_SCORES_RAW, FOVEA_SCORES_CAPPED, FOVEA_SCORES_BIASED,
                                              FOVEA_SCORES_WEIGHTS};
-  if (options->weights) problem->score_output = FOVEA_SCORES_WEIGHTS;
+  if (options->weights) problem->scores.kind = FOVEA_SCORES_WEIGHTS;
   if (options->scores)
-    problem->score_output = modes[options->scores_mode.count > 0 ? options->scores_mode.numbers[0] : 0];
-  problem->column_sums = options->column_sums != NULL;
-  if (options->top_k.count > 0) problem->top_k = options->top_k.numbers[0];
+    problem->scores.kind = modes[options->scores_mode.count > 0 ? options->scores_mode.numbers[0] : 0];
+  problem->column_sums.wanted = options->column_sums != NULL;
+  if (options->top_k.count > 0) problem->top.k = options->top_k.numbers[0];
 }
 
 static bool describe_problem(attend_job *job, failure *why) {
@@ -239,7 +239,7 @@ static bool prepare_column_sums(attend_job *job, failure *why) {
 }
 
 static bool prepare_top_keys(attend_job *job, failure *why) {
-  const int64_t *q = job->q.axes, axes[AXES] = {q[BATCH], q[HEADS], q[ROWS], job->problem.top_k};
+  const int64_t *q = job->q.axes, axes[AXES] = {q[BATCH], q[HEADS], q[ROWS], job->problem.top.k};
   job->top_keys = allocate_output(axes, AXES, FOVEA_F32, why); /* as large as int32 */
   return job->top_keys && output_open(&job->outputs[OUTPUT_TOP_KEYS], job->options.top_keys, why);
 }
@@ -260,7 +260,7 @@ static bool prepare(attend_job *job, failure *why) {
     job->lse = allocate_output(o_axes, AXES - 1, FOVEA_F32, why);
     if (!job->lse || !output_open(&job->outputs[OUTPUT_LSE], job->options.lse, why)) return false;
   }
-  return (job->problem.score_output == FOVEA_SCORES_NONE || prepare_weights(job, why)) &&
+  return (job->problem.scores.kind == FOVEA_SCORES_NONE || prepare_weights(job, why)) &&
          (!job->options.column_sums || prepare_column_sums(job, why)) &&
          (!job->options.top_keys || prepare_top_keys(job, why));
 }
@@ -271,13 +271,13 @@ static bool run_plan(attend_job *job, failure *why) {
   fovea_error error;
   fovea_tensors_init(&tensors, job->q.array.data, job->k.array.data, job->v.array.data, job->o, job->lse);
   tensors.mask = job->inputs.mask.data;
-  tensors.sinks = job->inputs.sinks.data;
+  tensors.sink = job->inputs.sinks.data;
   tensors.scores = job->weights;
   if (job->inputs.terms.count > 0) tensors.terms = job->inputs.terms.numbers;
   set_shaw(&job->shaw, &tensors);
   set_vectors(&job->vectors, &tensors);
   tensors.column_sums = job->column_sums;
-  tensors.top_keys = job->top_keys;
+  tensors.top.keys = job->top_keys;
   fovea_execution_init(&execution);
   if (job->options.threads.count > 0) {
     int64_t threads = job->options.threads.numbers[0];
@@ -317,7 +317,7 @@ static bool write_outputs(attend_job *job, failure *why) {
   if (!output_write(&job->outputs[OUTPUT_O], o_type, rank, shape, job->o, why)) return false;
   if (job->lse && !output_write(&job->outputs[OUTPUT_LSE], NPY_F32, rank - 1, shape, job->lse, why)) return false;
   if (job->weights && !write_weights(job, shape, why)) return false;
-  shape[rank - 1] = job->problem.top_k;
+  shape[rank - 1] = job->problem.top.k;
   if (job->top_keys && !output_write(&job->outputs[OUTPUT_TOP_KEYS], NPY_I32, rank, shape, job->top_keys, why))
     return false;
   shape[rank - 2] = job->k.axes[ROWS];

@@ -18,7 +18,7 @@ static bool check_length(const char *path, int axis, int64_t length, int64_t wan
 
 bool load_mask(const char *path, npy_array *mask, fovea_problem *problem, failure *why) {
   const unsigned types = NPY_SET(NPY_BOOL) | NPY_SET(NPY_F32) | NPY_SET(NPY_F16);
-  const int64_t begin = problem->mask_begin, keys = problem->kv_len;
+  const int64_t begin = problem->mask.begin, keys = problem->kv_len;
   const int64_t wanted[AXES] = {problem->batch, problem->heads, problem->q_len, begin < keys ? keys - begin : 0};
   int64_t lengths[AXES];
   if (begin < 0 || begin > keys)
@@ -33,12 +33,12 @@ bool load_mask(const char *path, npy_array *mask, fovea_problem *problem, failur
     if (!check_length(path, axis, lengths[axis], wanted[axis], why)) return false;
   }
 
-  problem->mask_type = mask->type == NPY_BOOL  ? FOVEA_MASK_BOOL
+  problem->mask.type = mask->type == NPY_BOOL  ? FOVEA_MASK_BOOL
                        : mask->type == NPY_F16 ? FOVEA_MASK_F16
                                                : FOVEA_MASK_F32;
-  problem->mask_strides =
-      fovea_mask_layout(problem->mask_type, lengths[BATCH], lengths[HEADS], lengths[ROWS], lengths[KEYS]);
-  if (lengths[KEYS] != 1) problem->mask_keys = lengths[KEYS];
+  problem->mask.strides =
+      fovea_mask_layout(problem->mask.type, lengths[BATCH], lengths[HEADS], lengths[ROWS], lengths[KEYS]);
+  if (lengths[KEYS] != 1) problem->mask.keys = lengths[KEYS];
   return true;
 }
 

@@ -25,16 +25,16 @@ static bool read_mode(const char **at, fovea_mode *mode) {
 
 /* One name is for both halves. */
 static bool read_modes(const char *text, fovea_problem *problem) {
-  if (!read_mode(&text, &problem->scores)) return false;
-  problem->values = problem->scores;
+  if (!read_mode(&text, &problem->modes.score)) return false;
+  problem->modes.value = problem->modes.score;
   if (*text == '\0') return true;
   text++;
-  return read_mode(&text, &problem->values) && *text == '\0';
+  return read_mode(&text, &problem->modes.value) && *text == '\0';
 }
 
 /* A permission: without AMX the same bits come, later. */
 static bool allow_amx(const fovea_problem *problem, const char *isa, failure *why) {
-  if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT)
+  if (problem->modes.score == FOVEA_MODE_EXACT && problem->modes.value == FOVEA_MODE_EXACT)
     return fail(why, "--allow-amx needs --arithmetic bf16 or int8: exact arithmetic does not use AMX");
   if (isa) return fail(why, "--allow-amx and --isa exclude each other: a set that is named runs without AMX");
   (void)fovea_allow_amx(NULL);

@@ -18,11 +18,11 @@ static bool set_divisor(fovea_problem *problem, const char *text, failure *why) 
   const int word = place_of(text, words, 3);
   char *end;
   if (word >= 0) {
-    problem->divisor = divisors[word];
+    problem->normaliser.divisor = divisors[word];
     return true;
   }
-  problem->divisor = FOVEA_DIVISOR_CONSTANT;
-  problem->divisor_value = strtod(text, &end);
+  problem->normaliser.divisor = FOVEA_DIVISOR_CONSTANT;
+  problem->normaliser.divisor_value = strtod(text, &end);
   return (end != text && *end == '\0' && !isspace((unsigned char)*text)) ||
          fail(why, "--divisor takes none, keys, sum or a number, not '%s'", text);
 }
@@ -35,8 +35,8 @@ bool set_normaliser(fovea_problem *problem, const attend_options *options, failu
   const int normaliser = options->normaliser ? place_of(options->normaliser, names, 4) : FOVEA_NORMALISER_SOFTMAX;
   if (normaliser < 0)
     return fail(why, "--normaliser takes softmax, relu, relu-squared or sigmoid, not '%s'", options->normaliser);
-  problem->normaliser = (fovea_normaliser)normaliser;
-  problem->sigmoid_bias = options->sigmoid_bias.value; /* 0 if none is given */
+  problem->normaliser.kind = (fovea_normaliser)normaliser;
+  problem->normaliser.sigmoid_bias = options->sigmoid_bias.value; /* 0 if none is given */
   if (normaliser != FOVEA_NORMALISER_SOFTMAX && options->lse)
     return fail(why, "--lse needs the softmax: with --normaliser %s there is none", options->normaliser);
   return !options->divisor || set_divisor(problem, options->divisor, why);

@@ -33,12 +33,12 @@ static bool set_rules(fovea_problem *problem, const attend_options *options, fai
     problem->window_right = options->window.numbers[1];
   }
   if (options->chunk.count > 0) {
-    problem->chunk_size = options->chunk.numbers[0];
-    problem->chunk_left = options->chunk.numbers[1];
-    problem->chunk_right = options->chunk.numbers[2];
+    problem->chunks.size = options->chunk.numbers[0];
+    problem->chunks.left = options->chunk.numbers[1];
+    problem->chunks.right = options->chunk.numbers[2];
     /* To the library 0 means no chunks. With --chunk that is a mistake. */
-    if (problem->chunk_size < 1)
-      return fail(why, "--chunk: a chunk of %lld keys; at least 1 is needed", (long long)problem->chunk_size);
+    if (problem->chunks.size < 1)
+      return fail(why, "--chunk: a chunk of %lld keys; at least 1 is needed", (long long)problem->chunks.size);
   }
   return true;
 }
@@ -46,9 +46,9 @@ static bool set_rules(fovea_problem *problem, const attend_options *options, fai
 bool problem_set(fovea_problem *problem, const attend_options *options, problem_inputs *inputs, failure *why) {
   if (options->scale.given) problem->scale = options->scale.value;
   problem->softcap = options->softcap.value; /* 0 if none is given */
-  if (options->leaky_relu.given) problem->score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
-  problem->leaky_slope = options->leaky_relu.value;
-  if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
+  if (options->leaky_relu.given) problem->activation.kind = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  problem->activation.leaky_slope = options->leaky_relu.value;
+  if (options->mask_begin.count > 0) problem->mask.begin = options->mask_begin.numbers[0];
   return set_rules(problem, options, why) && set_normaliser(problem, options, why) &&
          set_modes(problem, options, why) && set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&

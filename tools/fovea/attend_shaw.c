@@ -16,12 +16,12 @@ static bool load_table(const char *path, npy_array *table, int64_t dim, fovea_sh
   if (table->rank == 3 && heads != problem->heads)
     return fail(why, "%s: has tables of %lld heads; one for each query head is needed, %lld", path,
                 (long long)heads, (long long)problem->heads);
-  if (problem->shaw && (problem->shaw_heads != heads || problem->shaw_distance != distances / 2))
+  if (problem->shaw.kind && (problem->shaw.heads != heads || problem->shaw.distance != distances / 2))
     return fail(why, "%s: has %lld tables of %lld distances, and that of keys %lld of %lld", path, (long long)heads,
-                (long long)distances, (long long)problem->shaw_heads, (long long)(2 * problem->shaw_distance + 1));
-  problem->shaw = (fovea_shaw)(problem->shaw | which);
-  problem->shaw_heads = heads;
-  problem->shaw_distance = distances / 2;
+                (long long)distances, (long long)problem->shaw.heads, (long long)(2 * problem->shaw.distance + 1));
+  problem->shaw.kind = (fovea_shaw)(problem->shaw.kind | which);
+  problem->shaw.heads = heads;
+  problem->shaw.distance = distances / 2;
   return true;
 }
 
@@ -31,8 +31,8 @@ bool load_shaw(const char *keys, const char *values, attend_shaw *shaw, fovea_pr
 }
 
 void set_shaw(const attend_shaw *shaw, fovea_tensors *tensors) {
-  tensors->shaw_keys = shaw->keys.data;
-  tensors->shaw_values = shaw->values.data;
+  tensors->shaw.keys = shaw->keys.data;
+  tensors->shaw.values = shaw->values.data;
 }
 
 void attend_shaw_free(attend_shaw *shaw) {

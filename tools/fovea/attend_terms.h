@@ -5,6 +5,7 @@
 #include "failure.h"
 #include "npy.h"
 #include <fovea/fovea.h>
+#include <fovea/terms.h>
 
 enum { ATTEND_TERMS = 2 };
 

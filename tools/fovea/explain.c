@@ -131,7 +131,7 @@ static bool describe(explain_job *job, failure *why) {
 }
 
 static bool has_modes(const fovea_problem *problem) {
-  return problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT;
+  return problem->modes.score != FOVEA_MODE_EXACT || problem->modes.value != FOVEA_MODE_EXACT;
 }
 
 /* Of the problem's modes, and of exact mode if that is another. */
@@ -141,7 +141,7 @@ static bool measure(const explain_job *job, int threads, measured_rates *rates, 
   fovea_execution execution = execution_of(&job->options);
   execution.threads = threads;
   if (!measure_rates(&like, &execution, rates, why)) return false;
-  like.scores = like.values = FOVEA_MODE_EXACT;
+  like.modes.score = like.modes.value = FOVEA_MODE_EXACT;
   return !has_modes(&job->problem) || measure_rates(&like, &execution, exact, why);
 }
 

@@ -22,7 +22,7 @@ static bool hides(const pattern_view *view, int64_t element) {
   const char *mask = view->mask;
   uint32_t wide;
   uint16_t half;
-  switch (view->problem->mask_type) {
+  switch (view->problem->mask.type) {
   case FOVEA_MASK_BOOL:
     return mask[element] == 0;
   case FOVEA_MASK_F16:
@@ -38,13 +38,13 @@ static bool hides(const pattern_view *view, int64_t element) {
 static void hide(const pattern_view *view, int64_t entry, int64_t head, int64_t row, int64_t words,
                  uint64_t *seen) {
   const fovea_problem *problem = view->problem;
-  const fovea_mask_strides *strides = &problem->mask_strides;
+  const fovea_mask_strides *strides = &problem->mask.strides;
   const int64_t first = entry * strides->batch + head * strides->head + row * strides->row;
-  if (problem->mask_type == FOVEA_MASK_NONE) return;
-  for (int64_t key = problem->mask_begin; key < words * WORD_KEYS; key++) {
+  if (problem->mask.type == FOVEA_MASK_NONE) return;
+  for (int64_t key = problem->mask.begin; key < words * WORD_KEYS; key++) {
     const uint64_t bit = UINT64_C(1) << key % WORD_KEYS;
     if (!(seen[key / WORD_KEYS] & bit)) continue;
-    if (hides(view, first + (key - problem->mask_begin) * strides->key)) seen[key / WORD_KEYS] &= ~bit;
+    if (hides(view, first + (key - problem->mask.begin) * strides->key)) seen[key / WORD_KEYS] &= ~bit;
   }
 }
 

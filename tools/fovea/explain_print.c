@@ -47,7 +47,7 @@ static void print_kernels(const fovea_explanation *e) {
 
 /* Of both halves: their modes, and what computes the products of those that are not exact. */
 static void print_modes(const fovea_explanation *e, const fovea_problem *problem) {
-  const fovea_mode scores = problem->scores, values = problem->values;
+  const fovea_mode scores = problem->modes.score, values = problem->modes.value;
   print_name("arithmetic");
   if (scores == FOVEA_MODE_EXACT && values == FOVEA_MODE_EXACT) {
     puts("exact");
@@ -127,7 +127,7 @@ static void print_work(const fovea_explanation *e, const fovea_problem *problem)
   print_share(e->pairs_seen, e->pairs);
   fputs(" seen, ", stdout);
   print_count(e->pairs_computed);
-  printf(" computed%s\n", problem->mask_type != FOVEA_MASK_NONE ? ", as if there were no mask" : "");
+  printf(" computed%s\n", problem->mask.type != FOVEA_MASK_NONE ? ", as if there were no mask" : "");
   print_name("work");
   print_scaled(e->flops, "flop");
   printf(", %g for each pair seen\n", 2 * ((double)problem->qk_dim + (double)problem->v_dim));

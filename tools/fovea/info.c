@@ -25,7 +25,7 @@ static bool explain_mode(fovea_mode mode, fovea_explanation *explanation, bool *
   fovea_plan *plan;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
-  problem.scores = problem.values = mode;
+  problem.modes.score = problem.modes.value = mode;
   fovea_explanation_init(explanation);
   const fovea_status status = fovea_plan_create(&problem, NULL, &plan, &error);
   *left_out = status == FOVEA_ERROR_UNSUPPORTED;
@@ -110,7 +110,7 @@ static void print_info(const fovea_library_info *info) {
 static bool measure_mode(fovea_mode mode, int64_t dim, int threads, measured_rates *rates, failure *why) {
   fovea_problem like;
   fovea_problem_init(&like, 1, 1, 1, 1, 1, dim, dim);
-  like.scores = like.values = mode;
+  like.modes.score = like.modes.value = mode;
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = threads;

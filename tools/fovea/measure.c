@@ -34,8 +34,8 @@ static bool make(measured_run *run, const fovea_problem *like, const fovea_execu
   p->k_type = like->k_type;
   p->v_type = like->v_type;
   p->o_type = like->o_type;
-  p->scores = like->scores;
-  p->values = like->values;
+  p->modes.score = like->modes.score;
+  p->modes.value = like->modes.value;
   run->q = numbers_of(rows, p->qk_dim, p->q_type);
   run->k = numbers_of(keys, p->qk_dim, p->k_type);
   run->v = numbers_of(keys, p->v_dim, p->v_type);

@@ -195,7 +195,7 @@ static bool amx_is_used(fovea_error *error) {
   fovea_plan *plan;
   fovea_explanation explanation;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
-  problem.scores = problem.values = FOVEA_MODE_BF16;
+  problem.modes.score = problem.modes.value = FOVEA_MODE_BF16;
   fovea_explanation_init(&explanation);
   if (fovea_plan_create(&problem, NULL, &plan, error) != FOVEA_OK) return false;
   const bool used =

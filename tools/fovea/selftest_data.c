@@ -120,7 +120,7 @@ static void set_mask_element(const fovea_problem *problem, unsigned char *mask, 
   bool hides = mask_hides(pattern, element);
   int64_t index = line + element->key;
   float number = hides ? selftest_float_of_bits(0xff800000) : mask_number(pattern, element);
-  switch (problem->mask_type) {
+  switch (problem->mask.type) {
   case FOVEA_MASK_BOOL: /* any byte but 0: seen */
     mask[index] = (unsigned char)(hides ? 0 : 1 << element->bits % 8);
     break;
@@ -129,15 +129,15 @@ static void set_mask_element(const fovea_problem *problem, unsigned char *mask, 
     break;
   default:
     selftest_store(mask,
-                   problem->mask_type == FOVEA_MASK_F32   ? FOVEA_F32
-                   : problem->mask_type == FOVEA_MASK_F16 ? FOVEA_F16
+                   problem->mask.type == FOVEA_MASK_F32   ? FOVEA_F32
+                   : problem->mask.type == FOVEA_MASK_F16 ? FOVEA_F16
                                                           : FOVEA_BF16,
                    index, number);
   }
 }
 
 static void fill_mask(const fovea_problem *problem, const selftest_mask *mask, unsigned char *elements) {
-  const fovea_mask_strides *strides = &problem->mask_strides;
+  const fovea_mask_strides *strides = &problem->mask.strides;
   uint64_t index = (uint64_t)TENSOR_MASK << 40;
   for (int64_t b = 0; b < mask->batch; b++)
     for (int64_t h = 0; h < mask->heads; h++)
@@ -166,11 +166,11 @@ static void describe_features(const selftest_problem *from, fovea_problem *probl
   problem->o_type = from->types.o;
   problem->softcap = from->softcap;
   problem->sink = from->sink;
-  problem->score_output = from->scores;
-  problem->mask_type = mask->type;
+  problem->scores.kind = from->scores;
+  problem->mask.type = mask->type;
   if (mask->type == FOVEA_MASK_NONE) return;
-  problem->mask_strides = fovea_mask_layout(mask->type, mask->batch, mask->heads, mask->rows, mask->keys);
-  if (mask->keys > 1) problem->mask_keys = mask->keys;
+  problem->mask.strides = fovea_mask_layout(mask->type, mask->batch, mask->heads, mask->rows, mask->keys);
+  if (mask->keys > 1) problem->mask.keys = mask->keys;
 }
 
 static void describe(const selftest_problem *from, fovea_problem *problem) {
@@ -184,9 +184,9 @@ static void describe(const selftest_problem *from, fovea_problem *problem) {
     problem->window_left = from->window_left;
     problem->window_right = from->window_right;
   }
-  problem->chunk_size = from->chunk_size;
-  problem->chunk_left = from->chunk_left;
-  problem->chunk_right = from->chunk_right;
+  problem->chunks.size = from->chunk_size;
+  problem->chunks.left = from->chunk_left;
+  problem->chunks.right = from->chunk_right;
   if (from->has_offset) problem->offset = from->offset;
   problem->offsets = from->offsets;
   problem->q_lens = from->q_lens;
@@ -200,7 +200,7 @@ static void describe(const selftest_problem *from, fovea_problem *problem) {
     problem->k_strides = fovea_strides_rows_before_heads(shape->kv_len, shape->kv_heads, shape->qk_dim);
     problem->v_strides = fovea_strides_rows_before_heads(shape->kv_len, shape->kv_heads, shape->v_dim);
     problem->o_strides = fovea_strides_rows_before_heads(shape->q_len, shape->heads, shape->v_dim);
-    problem->score_strides = fovea_strides_rows_before_heads(shape->q_len, shape->heads, shape->kv_len);
+    problem->scores.strides = fovea_strides_rows_before_heads(shape->q_len, shape->heads, shape->kv_len);
   }
 }
 
@@ -279,8 +279,8 @@ void selftest_set_tensors(selftest_data *data, fovea_tensors *tensors) {
   fovea_tensors_init(tensors, data->q, data->k, data->v, data->o, data->lse);
   tensors->mask = data->mask;
   tensors->scores = data->scores;
-  if (data->problem.sink == FOVEA_SINK_PER_HEAD) tensors->sinks = data->sinks;
-  if (data->problem.normaliser != FOVEA_NORMALISER_SOFTMAX) tensors->lse = NULL;
+  if (data->problem.sink == FOVEA_SINK_PER_HEAD) tensors->sink = data->sinks;
+  if (data->problem.normaliser.kind != FOVEA_NORMALISER_SOFTMAX) tensors->lse = NULL;
   selftest_set_extras(data, tensors);
 }
 
@@ -303,6 +303,6 @@ uint64_t selftest_digest(const selftest_data *data) {
   if (data->score_count > 0)
     digest = selftest_absorb(digest, data->scores, data->score_count);
   else if (data->scores)
-    digest = absorb_tensor(digest, data->scores, FOVEA_F32, problem, &problem->score_strides, problem->kv_len);
+    digest = absorb_tensor(digest, data->scores, FOVEA_F32, problem, &problem->scores.strides, problem->kv_len);
   return selftest_absorb_extras(digest, data);
 }

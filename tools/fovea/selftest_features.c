@@ -12,33 +12,33 @@ enum { NUMBERS_OF_KEY_CENTRE = 44, NUMBERS_OF_KEY_SCALE, NUMBERS_OF_VALUE_SCALE 
 void selftest_describe_features(const selftest_features *from, fovea_problem *problem) {
   if (from->term_count > 0) fovea_problem_set_terms(problem, from->terms, from->term_count);
   problem->scales = from->scales;
-  problem->normaliser = from->normaliser;
-  problem->divisor = from->divisor;
-  problem->divisor_value = from->divisor_value;
-  problem->sigmoid_bias = from->sigmoid_bias;
+  problem->normaliser.kind = from->normaliser;
+  problem->normaliser.divisor = from->divisor;
+  problem->normaliser.divisor_value = from->divisor_value;
+  problem->normaliser.sigmoid_bias = from->sigmoid_bias;
   problem->max_logits = from->max_logits;
   problem->entropy = from->entropy;
-  problem->column_sums = from->column_sums;
-  problem->top_k = from->top_k;
-  problem->score_activation = from->leaky ? FOVEA_SCORE_ACTIVATION_LEAKY_RELU : FOVEA_SCORE_ACTIVATION_NONE;
-  problem->leaky_slope = from->leaky_slope;
-  problem->shaw = from->shaw;
-  problem->shaw_distance = from->shaw_distance;
-  problem->scores = from->score_mode;
-  problem->values = from->value_mode;
-  problem->key_centre = from->key_centre;
-  problem->key_scale = from->key_scale;
-  problem->value_scale = from->value_scale;
-  if (from->shaw_of_heads) problem->shaw_heads = problem->heads;
-  if (from->column_rows) problem->column_rows = *from->column_rows;
+  problem->column_sums.wanted = from->column_sums;
+  problem->top.k = from->top_k;
+  problem->activation.kind = from->leaky ? FOVEA_SCORE_ACTIVATION_LEAKY_RELU : FOVEA_SCORE_ACTIVATION_NONE;
+  problem->activation.leaky_slope = from->leaky_slope;
+  problem->shaw.kind = from->shaw;
+  problem->shaw.distance = from->shaw_distance;
+  problem->modes.score = from->score_mode;
+  problem->modes.value = from->value_mode;
+  problem->channels.key_centre = from->key_centre;
+  problem->channels.key_scale = from->key_scale;
+  problem->channels.value_scale = from->value_scale;
+  if (from->shaw_of_heads) problem->shaw.heads = problem->heads;
+  if (from->column_rows) problem->column_sums.rows = *from->column_rows;
   if (!from->score_part) return;
-  problem->score_heads = from->score_part[0];
-  problem->score_rows = from->score_part[1];
-  problem->score_keys = from->score_part[2];
+  problem->scores.heads = from->score_part[0];
+  problem->scores.rows = from->score_part[1];
+  problem->scores.keys = from->score_part[2];
   const int64_t rows = from->score_part[1].end - from->score_part[1].begin,
                 keys = from->score_part[2].end - from->score_part[2].begin,
                 heads = from->score_part[0].end - from->score_part[0].begin;
-  problem->score_strides = (fovea_strides){heads * rows * keys, rows * keys, keys};
+  problem->scores.strides = (fovea_strides){heads * rows * keys, rows * keys, keys};
 }
 
 static int64_t places_of(const fovea_position_term *term) {
@@ -81,8 +81,8 @@ static double *make_scales(int64_t count, int which, double gain) {
 
 /* A table of vectors, or nothing if it is not wanted. */
 static bool make_vectors(const fovea_problem *problem, fovea_shaw which, int64_t dim, int numbers, float **table) {
-  const int64_t count = problem->shaw_heads * (2 * problem->shaw_distance + 1) * dim;
-  if (!(problem->shaw & which)) return true;
+  const int64_t count = problem->shaw.heads * (2 * problem->shaw.distance + 1) * dim;
+  if (!(problem->shaw.kind & which)) return true;
   *table = calloc((size_t)count, sizeof **table);
   if (*table) selftest_fill_mixed(*table, FOVEA_F32, numbers, count, 1, 0);
   return *table != NULL;
@@ -96,10 +96,10 @@ static bool make_shaw(selftest_data *data) {
 }
 
 /* Vectors of int8 mode, or nothing if they are not wanted. */
-static bool make_fixed(const fovea_problem *problem, fovea_vectors vectors, int64_t dim, int numbers,
+static bool make_fixed(const fovea_problem *problem, fovea_channels vectors, int64_t dim, int numbers,
                        float **table) {
-  const int64_t count = (vectors == FOVEA_VECTORS_PER_HEAD ? problem->kv_heads : 1) * dim;
-  if (vectors == FOVEA_VECTORS_NONE) return true;
+  const int64_t count = (vectors == FOVEA_CHANNELS_PER_HEAD ? problem->kv_heads : 1) * dim;
+  if (vectors == FOVEA_CHANNELS_NONE) return true;
   *table = calloc((size_t)count, sizeof **table);
   if (*table) selftest_fill_uniform(*table, FOVEA_F32, numbers, count);
   return *table != NULL;
@@ -108,9 +108,9 @@ static bool make_fixed(const fovea_problem *problem, fovea_vectors vectors, int6
 static bool make_all_fixed(selftest_data *data) {
   const fovea_problem *p = &data->problem;
   selftest_extras *extras = &data->extras;
-  return make_fixed(p, p->key_centre, p->qk_dim, NUMBERS_OF_KEY_CENTRE, &extras->key_centre) &&
-         make_fixed(p, p->key_scale, p->qk_dim, NUMBERS_OF_KEY_SCALE, &extras->key_scale) &&
-         make_fixed(p, p->value_scale, p->v_dim, NUMBERS_OF_VALUE_SCALE, &extras->value_scale);
+  return make_fixed(p, p->channels.key_centre, p->qk_dim, NUMBERS_OF_KEY_CENTRE, &extras->key_centre) &&
+         make_fixed(p, p->channels.key_scale, p->qk_dim, NUMBERS_OF_KEY_SCALE, &extras->key_scale) &&
+         make_fixed(p, p->channels.value_scale, p->v_dim, NUMBERS_OF_VALUE_SCALE, &extras->value_scale);
 }
 
 /* Filled with a number that is no result. */
@@ -131,8 +131,8 @@ static void count_outputs(selftest_data *data) {
   }
   data->extras.max_logit_count = p->max_logits ? heads : 0;
   data->extras.entropy_count = p->entropy ? rows : 0;
-  data->extras.top_count = rows * p->top_k;
-  data->extras.column_count = p->column_sums ? heads * keys : 0;
+  data->extras.top_count = rows * p->top.k;
+  data->extras.column_count = p->column_sums.wanted ? heads * keys : 0;
 }
 
 static bool make_outputs(selftest_data *data) {
@@ -183,19 +183,19 @@ void selftest_release_extras(selftest_data *data) {
 
 void selftest_set_extras(selftest_data *data, fovea_tensors *tensors) {
   const selftest_extras *extras = &data->extras;
-  if (data->problem.term_count > 0) tensors->terms = extras->term_pointers;
+  if (data->problem.terms.count > 0) tensors->terms = extras->term_pointers;
   tensors->head_scales = extras->head_scales;
   tensors->row_scales = extras->row_scales;
-  tensors->shaw_keys = extras->shaw_keys;
-  tensors->shaw_values = extras->shaw_values;
-  tensors->key_centre = extras->key_centre;
-  tensors->key_scale = extras->key_scale;
-  tensors->value_scale = extras->value_scale;
+  tensors->shaw.keys = extras->shaw_keys;
+  tensors->shaw.values = extras->shaw_values;
+  tensors->channels.key_centre = extras->key_centre;
+  tensors->channels.key_scale = extras->key_scale;
+  tensors->channels.value_scale = extras->value_scale;
   tensors->max_logits = extras->max_logits;
   tensors->entropy = extras->entropy;
   tensors->column_sums = extras->column_sums;
-  tensors->top_keys = extras->top_keys;
-  tensors->top_scores = extras->top_scores;
+  tensors->top.keys = extras->top_keys;
+  tensors->top.scores = extras->top_scores;
 }
 
 uint64_t selftest_absorb_extras(uint64_t digest, const selftest_data *data) {

@@ -18,8 +18,8 @@
 #define SCORES_IN_CODES .score_mode = FOVEA_MODE_INT8
 #define VALUES_IN_CODES .value_mode = FOVEA_MODE_INT8
 #define VECTORS(centre, of_keys, of_values)                                                                        \
-  .key_centre = FOVEA_VECTORS_##centre, .key_scale = FOVEA_VECTORS_##of_keys,                                      \
-  .value_scale = FOVEA_VECTORS_##of_values
+  .key_centre = FOVEA_CHANNELS_##centre, .key_scale = FOVEA_CHANNELS_##of_keys,                                      \
+  .value_scale = FOVEA_CHANNELS_##of_values
 /* clang-format on */
 
 static const fovea_rule near = {.kind = FOVEA_RULE_WINDOW, .before = 20, .after = 3, .step = 1},

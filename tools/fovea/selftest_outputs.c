@@ -86,7 +86,7 @@ static const selftest_problem problems[] = {
     {"entropy_over_spans", .shape = {1, 2, 1, 5, 4300, 16, 16}, .types = {F16, F16, F16, F16},
      .features = {.entropy = true}},
     {"entropy_sharp", .shape = {1, 2, 2, 40, 150, 32, 16}, .gain = 0x1p+6f, .features = {.entropy = true}},
-    {"top_keys", .shape = {1, 4, 2, 60, 150, 16, 16}, .causal = true, .features = {.top_k = 5}},
+    {"top.keys", .shape = {1, 4, 2, 60, 150, 16, 16}, .causal = true, .features = {.top_k = 5}},
     {"top_keys_of_zeros", .shape = {1, 2, 1, 19, 40, 16, 16}, .content = {SELFTEST_ZEROS, 0, 0},
      .features = {.top_k = 50}},
     {"top_keys_decode", .shape = {2, 8, 2, 1, 2500, 33, 16}, .types = {BF16, BF16, BF16, BF16},

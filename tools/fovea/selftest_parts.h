@@ -5,7 +5,9 @@
 
 #include "selftest_problems.h"
 
+#include <fovea/embedding.h>
 #include <fovea/nn.h>
+#include <fovea/recurrent.h>
 
 typedef enum selftest_part_kind {
   SELFTEST_ACTIVATION,

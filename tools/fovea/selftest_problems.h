@@ -5,6 +5,7 @@
 
 #include <fovea/fovea.h>
 #include <fovea/pattern.h>
+#include <fovea/terms.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -68,7 +69,7 @@ typedef struct selftest_features {
   fovea_divisor divisor;
   double divisor_value, sigmoid_bias;
 
-  const fovea_range *score_part; /* score_heads, score_rows, score_keys; NULL: all */
+  const fovea_range *score_part; /* scores.heads, scores.rows, scores.keys; NULL: all */
   bool max_logits, entropy, column_sums;
   const fovea_range *column_rows; /* NULL: all */
   int64_t top_k;
@@ -80,7 +81,7 @@ typedef struct selftest_features {
   bool shaw_of_heads; /* a table for each head */
 
   fovea_mode score_mode, value_mode;
-  fovea_vectors key_centre, key_scale, value_scale;
+  fovea_channels key_centre, key_scale, value_scale;
 } selftest_features;
 
 typedef struct selftest_problem {

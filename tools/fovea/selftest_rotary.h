@@ -3,6 +3,7 @@
 #define FOVEA_TOOLS_SELFTEST_ROTARY_H
 
 #include <fovea/fovea.h>
+#include <fovea/rotary.h>
 #include <stdbool.h>
 #include <stdint.h>
 

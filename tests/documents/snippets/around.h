@@ -4,6 +4,9 @@
 #ifndef FOVEA_TESTS_DOCUMENTS_AROUND_H
 #define FOVEA_TESTS_DOCUMENTS_AROUND_H
 
+#include <fovea/cache.h>
+#include <fovea/embedding.h>
+#include <fovea/encoder.h>
 #include <fovea/explain.h>
 #include <fovea/format.h>
 #include <fovea/fovea.h>
@@ -13,8 +16,13 @@
 #include <fovea/nn.h>
 #include <fovea/pattern.h>
 #include <fovea/performer.h>
+#include <fovea/recurrent.h>
+#include <fovea/rotary.h>
 #include <fovea/rotary_scaling.h>
 #include <fovea/sparse_attention.h>
+#include <fovea/state.h>
+#include <fovea/stream.h>
+#include <fovea/terms.h>
 
 #include <math.h>
 #include <stdint.h>

@@ -56,7 +56,7 @@ static void attend_with_holes(fovea_problem *problem, const fovea_sequence *sequ
   fovea_tensors tensors;
   float *o = numbers_of(problem->heads * dim);
   fovea_tensors_init(&tensors, numbers_of(problem->heads * dim), NULL, NULL, o, NULL);
-  tensors.sequences = sequence;
+  tensors.cache.sequences = sequence;
   worked(fovea_attend(problem, &tensors, NULL, &error), error.text, __LINE__);
   computed(o, problem->heads * dim);
 }
@@ -79,7 +79,7 @@ static void holes(void) {
   /* snippet 9 */
   need(sinks.count == 1 && sequence.count == 2, "the stretches are not there");
   fovea_problem_init(&problem, 1, heads, kv_heads, 1, length, dim, dim);
-  problem.segmented = problem.holes = 1;
+  problem.cache.segmented = problem.cache.holes = 1;
   attend_with_holes(&problem, &sequence);
 }
 

@@ -25,7 +25,7 @@ static void padded_batches(void) {
     sequences[b] = fovea_sequence_of(&segments[b], 1);
   }
   tensors.k = tensors.v = NULL;
-  tensors.sequences = sequences;
+  tensors.cache.sequences = sequences;
   worked(fovea_attend(&problem, &tensors, NULL, &error), error.text, __LINE__);
   computed(o, batch * heads * dim);
 }

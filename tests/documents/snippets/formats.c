@@ -30,10 +30,10 @@ int main(void) {
     fovea_problem one;
     float *all = numbers_of(heads * dim);
     fovea_problem_init(&one, 1, heads, 1, 1, 16 + old + 256, dim, dim);
-    one.segmented = 1;
+    one.cache.segmented = 1;
     fovea_tensors of_parts;
     fovea_tensors_init(&of_parts, q, NULL, NULL, all, NULL);
-    of_parts.sequences = &whole;
+    of_parts.cache.sequences = &whole;
     memset(new_k, 0, 256 * dim * 2); /* as f16 */
     memset(new_v, 0, 256 * dim * 2);
     worked(fovea_attend(&one, &of_parts, NULL, &error), error.text, __LINE__);

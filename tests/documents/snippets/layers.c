@@ -1,4 +1,9 @@
 #include "around.h"
+
+#include <fovea/embedding.h>
+#include <fovea/encoder.h>
+#include <fovea/stream.h>
+#include <fovea/terms.h>
 /* snippet 1 */
 
 enum { batch = 2, heads = 8, head_dim = 8, dim = heads * head_dim, vocabulary = 30, length = 5, source_length = 6 };
@@ -137,8 +142,8 @@ static void encoder_and_decoder(void) {
   fovea_sequence self_caches[batch], memory_caches[batch];
   caches_of(segments, self_caches, length);
   caches_of(memory_segments, memory_caches, source_length);
-  cross_problem.segmented = 1;
-  target_tensors.sequences = self_caches;
+  cross_problem.cache.segmented = 1;
+  target_tensors.cache.sequences = self_caches;
   target.y = last;
 #define tokens (tokens[0] = target_ids[i], tokens[1] = target_ids[length + i], tokens)
   /* snippet 9 */

@@ -1,5 +1,7 @@
 #include "around.h"
 
+#include <fovea/state.h>
+
 enum { batch = 2, heads = 3, rows = 5, keys = 9000, qk_dim = 8, v_dim = 12 };
 
 int main(void) {
@@ -15,9 +17,9 @@ int main(void) {
     /* snippet 1 */
     computed(numbers, outputs * fovea_state_numbers(v_dim, 4096, 6144));
   }
-  problem.keys_begin = 6144;
-  problem.keys_end = keys;
-  problem.to_state = 0;
+  problem.keys.begin = 6144;
+  problem.keys.end = keys;
+  problem.state = 0;
   float *their_o = numbers_of(outputs * v_dim), *their_lse = numbers_of(outputs), *o = numbers_of(outputs * v_dim);
   fovea_tensors_init(&tensors, q, k, v, their_o, their_lse);
   worked(fovea_attend(&problem, &tensors, NULL, &error), error.text, __LINE__);
