@@ -11,7 +11,7 @@ program() { # header, names of functions
   printf '#include <fovea/%s>\n' "$1"
   printf 'typedef void (*fovea_function)(void);\n'
   printf 'int main(void) {\n  const fovea_function all[] = {0'
-  printf ', (fovea_function)%s' "${@:2}"
+  if [ $# -gt 1 ]; then printf ', (fovea_function)%s' "${@:2}"; fi
   printf '};\n  unsigned missing = 0;\n  for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) missing += !all[i];\n'
   printf '  return missing == 1 ? 0 : 1;\n}\n'
 }
