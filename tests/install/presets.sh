@@ -24,7 +24,7 @@ try() { # name, groups that it is to lack
 bare() { # name, groups that it is to lack; then definitions
   local groups=$2
   # shellcheck disable=SC2086
-  (cd "$root" && cc -O0 ${*:3} -Iinclude -I. -o "$out/$1" tests/install/groups.c src/*/*.c arch/*/*.c -lm)
+  (cd "$root" && cc -O0 "${@:3}" -Iinclude -I. -o "$out/$1" tests/install/groups.c src/*/*.c arch/*/*.c -lm)
   # shellcheck disable=SC2086
   "$out/$1" $groups
 }
