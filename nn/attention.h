@@ -20,8 +20,11 @@ typedef struct fovea_nn_output {
   fovea_reach reach;
 } fovea_nn_output;
 
-/* Scores are the first of these outputs. */
-enum { FOVEA_NN_OUTPUT_SCORES, FOVEA_NN_OUTPUT_COUNT = 7 };
+/* The outputs beside O, in the order of their shapes. */
+enum {
+  FOVEA_NN_OUTPUT_COUNT = FOVEA_SHAPES - FOVEA_SHAPE_O - 1,
+  FOVEA_NN_OUTPUT_SCORES = FOVEA_SHAPE_SCORES - FOVEA_SHAPE_O - 1
+};
 
 typedef struct fovea_nn_attention_call {
   fovea_nn_attention attention;

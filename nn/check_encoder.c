@@ -106,9 +106,11 @@ static fovea_status check_further_outputs(const char *of, const fovea_nn_attenti
   const struct {
     const char *name;
     const void *data;
-  } outputs[] = {{"lse", t->lse},           {"max_logits", t->max_logits},
-                 {"top.keys", t->top.keys}, {"top.scores", t->top.scores},
-                 {"entropy", t->entropy},   {"column_sums", t->column_sums}};
+  } outputs[] = {
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
+  {#field, FOVEA_SHAPE_##PLACE == FOVEA_SHAPE_SCORES ? NULL : t->field},
+#include "../src/feature/list.inc"
+  };
   for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && count > 1; i++) {
     if (!outputs[i].data) continue;
     return fovea_fail(error, FOVEA_ERROR_UNUSED,

@@ -52,13 +52,9 @@ fovea_status fovea_nn_check_outputs(fovea_nn_attention_call *call, fovea_error *
   const fovea_nn_attention_tensors *t = &call->tensors;
   const int averaged = call->attention.average_scores, wanted = p->scores.kind != FOVEA_SCORES_NONE;
   const candidate candidates[FOVEA_NN_OUTPUT_COUNT] = {
-      {FOVEA_SHAPE_SCORES, wanted, t->scores},
-      {FOVEA_SHAPE_LSE, t->lse != NULL, t->lse},
-      {FOVEA_SHAPE_MAX_LOGITS, p->max_logits, t->max_logits},
-      {FOVEA_SHAPE_TOP_KEYS, p->top.k != 0, t->top.keys},
-      {FOVEA_SHAPE_TOP_SCORES, p->top.k != 0, t->top.scores},
-      {FOVEA_SHAPE_ENTROPY, p->entropy, t->entropy},
-      {FOVEA_SHAPE_COLUMN_SUMS, p->column_sums.wanted, t->column_sums}};
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout) {FOVEA_SHAPE_##PLACE, wanted, t->field},
+#include "../src/feature/list.inc"
+  };
   fovea_shape shapes[FOVEA_SHAPES];
   fovea_status status = check_wanted(call, wanted, error);
   if (!status) status = check_part(call, error);
@@ -137,8 +133,8 @@ fovea_status fovea_nn_check_averages(const fovea_nn_attention_call *call, fovea_
   fovea_shape shapes[FOVEA_SHAPES];
   fovea_reach reach;
   if (!scores->data || !call->attention.average_scores) return FOVEA_OK;
-  for (int i = FOVEA_NN_OUTPUT_SCORES + 1; i < FOVEA_NN_OUTPUT_COUNT; i++) {
-    if (!outputs_overlap(scores, &call->outputs[i])) continue;
+  for (int i = 0; i < FOVEA_NN_OUTPUT_COUNT; i++) {
+    if (i == FOVEA_NN_OUTPUT_SCORES || !outputs_overlap(scores, &call->outputs[i])) continue;
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scores shares memory with %s", call->outputs[i].shape.name);
   }
   if (!call->tensors.mask) return FOVEA_OK;

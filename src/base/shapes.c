@@ -55,20 +55,39 @@ fovea_score_part fovea_score_part_of(const fovea_problem *p) {
   };
 }
 
-static fovea_shape top_shape(const char *name, const fovea_problem *p, int64_t batch) {
-  if (p->top.k == 0) return no_shape(name);
-  return fovea_make_shape(name, batch, p->heads, p->q_len, p->top.k, p->top.strides, 32);
+/* The name of each output. */
+static const char *name_of(int shape) {
+  switch (shape) {
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
+  case FOVEA_SHAPE_##PLACE:                                                                                        \
+    return #field;
+#include "../feature/list.inc"
+  default:
+    return "o";
+  }
 }
 
-static fovea_shape column_shape(const fovea_problem *p) {
-  const int64_t keys = p->column_sums.wanted ? fovea_score_keys(p) : 0;
-  const fovea_strides strides = {(int64_t)((uint64_t)p->heads * (uint64_t)keys), keys, keys};
-  if (keys == 0) return no_shape("column_sums");
-  return fovea_make_shape("column_sums", p->batch, p->heads, 1, keys, strides, 32);
+#define FOVEA_EACH_KEY keys
+#define ROWS(strides, dim)                                                                                         \
+  { FOVEA_OUTPUT_ROWS, strides, dim, 32 }
+#define HEADS(dim)                                                                                                 \
+  { FOVEA_OUTPUT_HEADS, {p->heads * (dim), dim, 0}, dim, 32 }
+#define PART()                                                                                                     \
+  { FOVEA_OUTPUT_PART, p->scores.strides, 0, 32 }
+fovea_output fovea_output_of(const fovea_problem *p, int shape, int64_t keys) {
+  const fovea_output nothing = {FOVEA_OUTPUT_NOTHING, {0, 0, 0}, 0, 32};
+  switch (shape) {
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
+  case FOVEA_SHAPE_##PLACE:                                                                                        \
+    return (wanted) ? (fovea_output)layout : nothing;
+#include "../feature/list.inc"
+  default:
+    return p->state ? nothing
+                    : (fovea_output){FOVEA_OUTPUT_ROWS, p->o_strides, p->v_dim, fovea_type_bits(p->o_type)};
+  }
 }
 
 static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
-  if (!p->scores.kind) return no_shape("scores");
   const fovea_score_part part = fovea_score_part_of(p);
   const int64_t keys = part.keys.end - part.keys.begin;
   fovea_shape shape =
@@ -78,10 +97,27 @@ static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
   return shape;
 }
 
+static fovea_shape output_shape(const fovea_problem *p, int shape) {
+  const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
+  const fovea_output output = fovea_output_of(p, shape, p->column_sums.wanted ? fovea_score_keys(p) : 0);
+  const char *name = name_of(shape);
+  switch (output.layout) {
+  case FOVEA_OUTPUT_ROWS:
+    return fovea_make_shape(name, batch, p->heads, p->q_len, output.dim, output.strides, output.bits);
+  case FOVEA_OUTPUT_HEADS:
+    if (output.dim == 0) return no_shape(name);
+    return fovea_make_shape(name, p->batch, p->heads, 1, output.dim, output.strides, output.bits);
+  case FOVEA_OUTPUT_PART:
+    return score_shape(p, batch);
+  default:
+    return no_shape(name);
+  }
+}
+
 void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES]) {
   int64_t q_batch = p->cu_seqlens_q ? 1 : p->batch, kv_batch = p->cu_seqlens_kv ? 1 : p->batch;
   int q_bits = fovea_type_bits(p->q_type), k_bits = fovea_type_bits(p->k_type);
-  int v_bits = fovea_type_bits(p->v_type), o_bits = fovea_type_bits(p->o_type);
+  int v_bits = fovea_type_bits(p->v_type);
   shapes[FOVEA_SHAPE_Q] = fovea_make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
   shapes[FOVEA_SHAPE_K] =
       p->cache.segmented ? no_shape("k")
@@ -93,23 +129,7 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
                                   ? fovea_make_shape("sink", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
                                   : no_shape("sink");
-  shapes[FOVEA_SHAPE_SCORES] = score_shape(p, q_batch);
-  shapes[FOVEA_SHAPE_MAX_LOGITS] =
-      p->max_logits ? fovea_make_shape("max_logits", p->batch, p->heads, 1, 1, fovea_max_logit_strides(p), 32)
-                    : no_shape("max_logits");
-  shapes[FOVEA_SHAPE_ENTROPY] =
-      p->entropy ? fovea_make_shape("entropy", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32)
-                 : no_shape("entropy");
-  shapes[FOVEA_SHAPE_COLUMN_SUMS] = column_shape(p);
-  shapes[FOVEA_SHAPE_TOP_KEYS] = top_shape("top.keys", p, q_batch);
-  shapes[FOVEA_SHAPE_TOP_SCORES] = top_shape("top.scores", p, q_batch);
-  if (p->state) {
-    shapes[FOVEA_SHAPE_O] = no_shape("o");
-    shapes[FOVEA_SHAPE_LSE] = no_shape("lse");
-    return;
-  }
-  shapes[FOVEA_SHAPE_O] = fovea_make_shape("o", q_batch, p->heads, p->q_len, p->v_dim, p->o_strides, o_bits);
-  shapes[FOVEA_SHAPE_LSE] = fovea_make_shape("lse", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32);
+  for (int shape = FOVEA_SHAPE_O; shape < FOVEA_SHAPES; shape++) shapes[shape] = output_shape(p, shape);
 }
 
 int fovea_shape_is_empty(const fovea_shape *shape) {

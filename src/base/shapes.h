@@ -19,13 +19,8 @@ enum {
   FOVEA_SHAPE_MASK,
   FOVEA_SHAPE_SINKS,
   FOVEA_SHAPE_O, /* the outputs are last */
-  FOVEA_SHAPE_LSE,
-  FOVEA_SHAPE_SCORES,
-  FOVEA_SHAPE_MAX_LOGITS,
-  FOVEA_SHAPE_TOP_KEYS,
-  FOVEA_SHAPE_TOP_SCORES,
-  FOVEA_SHAPE_ENTROPY,
-  FOVEA_SHAPE_COLUMN_SUMS,
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout) FOVEA_SHAPE_##PLACE,
+#include "../feature/list.inc"
   FOVEA_SHAPES
 };
 
@@ -35,31 +30,36 @@ fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int
 /* A tensor that the problem does not have gets an empty shape. */
 void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SHAPES]);
 
-/* The pointer to an output, one of these shapes. */
-static inline const void *fovea_output_of(const fovea_tensors *tensors, int shape) {
+/* Where the numbers of an output lie. ROWS: `dim` for each row of O; HEADS: `dim` for each batch element and head,
+ * contiguous; PART: the part of the scores that is wanted; NOTHING: the problem does not have the output. */
+typedef struct fovea_output {
+  enum { FOVEA_OUTPUT_NOTHING, FOVEA_OUTPUT_ROWS, FOVEA_OUTPUT_HEADS, FOVEA_OUTPUT_PART } layout;
+  fovea_strides strides;
+  int64_t dim;
+  int bits;
+} fovea_output;
+
+/* An output, one of these shapes. `keys` is what each head has column sums of, fovea_score_keys(), if it has any. */
+fovea_output fovea_output_of(const fovea_problem *problem, int shape, int64_t keys);
+
+/* The pointer to an output. */
+static inline const void *fovea_output_pointer(const fovea_tensors *tensors, int shape) {
   switch (shape) {
-  case FOVEA_SHAPE_O:
-    return tensors->o;
-  case FOVEA_SHAPE_LSE:
-    return tensors->lse;
-  case FOVEA_SHAPE_SCORES:
-    return tensors->scores;
-  case FOVEA_SHAPE_ENTROPY:
-    return tensors->entropy;
-  case FOVEA_SHAPE_COLUMN_SUMS:
-    return tensors->column_sums;
-  case FOVEA_SHAPE_TOP_KEYS:
-    return tensors->top.keys;
-  case FOVEA_SHAPE_TOP_SCORES:
-    return tensors->top.scores;
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
+  case FOVEA_SHAPE_##PLACE:                                                                                        \
+    return tensors->field;
+#include "../feature/list.inc"
   default:
-    return tensors->max_logits;
+    return tensors->o;
   }
 }
 
-/* Whether an output may be NULL. */
+/* Whether an output may be NULL that the problem has. */
 static inline int fovea_is_optional(int shape) {
-  return shape == FOVEA_SHAPE_LSE || shape == FOVEA_SHAPE_TOP_SCORES;
+  return 0
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout) || ((optional) && shape == FOVEA_SHAPE_##PLACE)
+#include "../feature/list.inc"
+      ;
 }
 
 /* Behind the last wanted key. */
@@ -82,10 +82,6 @@ typedef struct fovea_score_part {
 } fovea_score_part;
 
 fovea_score_part fovea_score_part_of(const fovea_problem *problem);
-
-static inline fovea_strides fovea_max_logit_strides(const fovea_problem *problem) {
-  return (fovea_strides){problem->heads, 1, 1};
-}
 
 int fovea_shape_is_empty(const fovea_shape *shape);
 

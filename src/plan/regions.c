@@ -14,24 +14,14 @@ fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
     return (fovea_axes){p->v_strides, p->kv_heads, fovea_type_bits(p->v_type)};
   case FOVEA_SHAPE_MASK:
     return (fovea_axes){{mask->batch, mask->head, mask->row}, p->heads, fovea_mask_type_bits(p->mask.type)};
-  case FOVEA_SHAPE_O:
-    return (fovea_axes){p->o_strides, p->heads, fovea_type_bits(p->o_type)};
-  case FOVEA_SHAPE_LSE:
-  case FOVEA_SHAPE_ENTROPY:
-    return (fovea_axes){p->lse_strides, p->heads, 32};
-  case FOVEA_SHAPE_SCORES:
-    return (fovea_axes){
-        p->scores.strides,
-        (p->scores.heads.end == FOVEA_UNLIMITED ? p->heads : p->scores.heads.end) - p->scores.heads.begin, 32};
-  case FOVEA_SHAPE_TOP_KEYS:
-  case FOVEA_SHAPE_TOP_SCORES:
-    return (fovea_axes){p->top.strides, p->heads, 32};
-  case FOVEA_SHAPE_COLUMN_SUMS:
-    return (fovea_axes){{p->heads * plan->column_keys, plan->column_keys, 0}, p->heads, 32};
-  case FOVEA_SHAPE_MAX_LOGITS:
-    return (fovea_axes){fovea_max_logit_strides(p), p->heads, 32};
-  default:
-    return (fovea_axes){{0, 0, 0}, 1, 32}; /* sinks: one row */
+  case FOVEA_SHAPE_SINKS:
+    return (fovea_axes){{0, 0, 0}, 1, 32}; /* one row */
+  default: {
+    const fovea_output output = fovea_output_of(p, shape, plan->column_keys);
+    const fovea_range *part = &plan->score_part.heads;
+    return (fovea_axes){output.strides, output.layout == FOVEA_OUTPUT_PART ? part->end - part->begin : p->heads,
+                        output.bits};
+  }
   }
 }
 
@@ -66,6 +56,20 @@ static fovea_region mask_seen(const fovea_plan *plan, const fovea_entry *entry) 
   return (fovea_region){entry->batch, entry->batch + 1, 0, entry->q_seen, begin, end};
 }
 
+static fovea_region output_region(const fovea_plan *plan, const fovea_entry *entry, int shape) {
+  const fovea_output output = fovea_output_of(&plan->problem, shape, plan->column_keys);
+  switch (output.layout) {
+  case FOVEA_OUTPUT_ROWS:
+    return query_rows(plan, entry, output.dim);
+  case FOVEA_OUTPUT_HEADS:
+    return (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, output.dim};
+  case FOVEA_OUTPUT_PART:
+    return rows_scored(plan, entry);
+  default:
+    return (fovea_region){0};
+  }
+}
+
 fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, int shape) {
   const fovea_region nothing = {0};
   const fovea_problem *p = &plan->problem;
@@ -81,22 +85,8 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
     return sees && p->mask.type != FOVEA_MASK_NONE ? mask_seen(plan, entry) : nothing;
   case FOVEA_SHAPE_SINKS:
     return p->sink == FOVEA_SINK_PER_HEAD && !p->state ? (fovea_region){0, 1, 0, 1, 0, p->heads} : nothing;
-  case FOVEA_SHAPE_O:
-    return p->state ? nothing : query_rows(plan, entry, p->v_dim);
-  case FOVEA_SHAPE_SCORES:
-    return p->scores.kind ? rows_scored(plan, entry) : nothing;
-  case FOVEA_SHAPE_TOP_KEYS:
-  case FOVEA_SHAPE_TOP_SCORES:
-    return p->top.k ? query_rows(plan, entry, p->top.k) : nothing;
-  case FOVEA_SHAPE_COLUMN_SUMS:
-    return p->column_sums.wanted ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, plan->column_keys}
-                                 : nothing;
-  case FOVEA_SHAPE_ENTROPY:
-    return p->entropy ? query_rows(plan, entry, 1) : nothing;
-  case FOVEA_SHAPE_MAX_LOGITS:
-    return p->max_logits ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, 1} : nothing;
   default:
-    return p->state ? nothing : query_rows(plan, entry, 1);
+    return output_region(plan, entry, shape);
   }
 }
 

@@ -51,11 +51,10 @@ static double state_bytes(const fovea_plan *plan) {
 
 fovea_traffic fovea_plan_traffic(const fovea_plan *plan) {
   static const int read[] = {FOVEA_SHAPE_Q, FOVEA_SHAPE_K, FOVEA_SHAPE_V, FOVEA_SHAPE_MASK};
-  static const int written[] = {FOVEA_SHAPE_O,        FOVEA_SHAPE_SCORES,  FOVEA_SHAPE_MAX_LOGITS,
-                                FOVEA_SHAPE_TOP_KEYS, FOVEA_SHAPE_ENTROPY, FOVEA_SHAPE_COLUMN_SUMS};
   fovea_traffic traffic = {0, 0, cached_elements(plan)};
   for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) traffic.read += bytes_of(plan, read[i]);
-  for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) traffic.written += bytes_of(plan, written[i]);
+  for (int shape = FOVEA_SHAPE_O; shape < FOVEA_SHAPES; shape++)
+    if (!fovea_is_optional(shape)) traffic.written += bytes_of(plan, shape);
   if (plan->problem.state) traffic.written += state_bytes(plan);
   return traffic;
 }

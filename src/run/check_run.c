@@ -49,7 +49,7 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
   const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sink};
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
-    const void *pointer = i < FOVEA_SHAPE_O ? inputs[i] : fovea_output_of(tensors, i);
+    const void *pointer = i < FOVEA_SHAPE_O ? inputs[i] : fovea_output_pointer(tensors, i);
     if (fovea_is_optional(i) && !pointer) continue;
     if (i == FOVEA_SHAPE_SINKS && plan->problem.state) continue; /* a state has none */
     status = fovea_validate_pointer(&plan->reaches[i], pointer, error);

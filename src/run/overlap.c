@@ -33,23 +33,17 @@ static fovea_written written_by_entry(const fovea_plan *plan, int shape, const v
 }
 
 static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer) {
+  const fovea_output output = fovea_output_of(&plan->problem, shape, plan->column_keys);
   const fovea_score_part *part = &plan->score_part;
   const int64_t score_keys = part->keys.end - part->keys.begin;
-  switch (shape) {
-  case FOVEA_SHAPE_O:
-    return written_rows_of_o(plan, shape, pointer, plan->problem.v_dim);
-  case FOVEA_SHAPE_SCORES:
+  switch (output.layout) {
+  case FOVEA_OUTPUT_HEADS:
+    return written_by_entry(plan, shape, pointer, 1, output.dim);
+  case FOVEA_OUTPUT_PART:
     if (plan->problem.cu_seqlens_q && !part->by_entry) return written_rows_of_o(plan, shape, pointer, score_keys);
     return written_by_entry(plan, shape, pointer, part->rows.end - part->rows.begin, score_keys);
-  case FOVEA_SHAPE_TOP_KEYS:
-  case FOVEA_SHAPE_TOP_SCORES:
-    return written_rows_of_o(plan, shape, pointer, plan->problem.top.k);
-  case FOVEA_SHAPE_COLUMN_SUMS:
-    return written_by_entry(plan, shape, pointer, 1, plan->column_keys);
-  case FOVEA_SHAPE_MAX_LOGITS:
-    return written_by_entry(plan, shape, pointer, 1, 1);
   default:
-    return written_rows_of_o(plan, shape, pointer, 1);
+    return written_rows_of_o(plan, shape, pointer, output.dim);
   }
 }
 
@@ -95,7 +89,7 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
     return 1;
   }
   for (int shape = FOVEA_SHAPE_O; shape < FOVEA_SHAPES; shape++) {
-    const void *output = fovea_output_of(tensors, shape);
+    const void *output = fovea_output_pointer(tensors, shape);
     if (output || shape == FOVEA_SHAPE_O) written[count++] = written_tensor(plan, shape, output);
   }
   return count;
@@ -195,7 +189,7 @@ fovea_status fovea_check_outputs(const fovea_plan *plan, const fovea_tensors *te
                                  int before, fovea_error *error) {
   fovea_status status = FOVEA_OK;
   for (int i = FOVEA_SHAPE_O; i < before && !status; i++) {
-    const void *output = fovea_output_of(tensors, i);
+    const void *output = fovea_output_pointer(tensors, i);
     if (output) status = check_tensor(plan, written, i, output, error);
   }
   return status;
