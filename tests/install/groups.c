@@ -130,12 +130,12 @@ static const struct {
   const char *field;        /* that a refusal names; "": of a call */
   call *make;
 } calls[] = {
-    {NULL, "exact attention", "", exact},        {"bf16", "bf16 mode", "scores", in_bf16},
-    {"int8", "int8 mode", "scores", in_int8},    {"outputs", "top keys", "top_k", top_keys},
-    {"outputs", "entropy", "entropy", entropy},  {"terms", "a normaliser", "normaliser", normaliser},
-    {"states", "a state", "state", state},       {"explain", "an explanation", "", explanation},
-    {"scaling", "frequencies", "", frequencies}, {"lists", "a pattern", "", pattern},
-    {"formats", "a format", "", format},         {"formats", "Hadamard", "", hadamard},
+    {NULL, "exact attention", "", exact},          {"bf16", "bf16 mode", "modes.score", in_bf16},
+    {"int8", "int8 mode", "modes.score", in_int8}, {"outputs", "top keys", "top.k", top_keys},
+    {"outputs", "entropy", "entropy", entropy},    {"terms", "a normaliser", "normaliser", normaliser},
+    {"states", "a state", "state", state},         {"explain", "an explanation", "", explanation},
+    {"scaling", "frequencies", "", frequencies},   {"lists", "a pattern", "", pattern},
+    {"formats", "a format", "", format},           {"formats", "Hadamard", "", hadamard},
 };
 
 static int failures;
