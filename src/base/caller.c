@@ -110,6 +110,16 @@ void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) 
   write_defaults(execution, struct_size, &defaults, sizeof defaults);
 }
 
+void fovea_isa_report_init_sized(fovea_isa_report *report, size_t struct_size) {
+  const fovea_isa_report defaults = {.struct_size = struct_size};
+  write_defaults(report, struct_size, &defaults, sizeof defaults);
+}
+
+void fovea_library_info_init_sized(fovea_library_info *info, size_t struct_size) {
+  const fovea_library_info defaults = {.struct_size = struct_size};
+  write_defaults(info, struct_size, &defaults, sizeof defaults);
+}
+
 void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout, int64_t dims) {
   const fovea_rotary defaults = {.struct_size = struct_size,
                                  .layout = layout,
