@@ -52,8 +52,7 @@ typedef struct fovea_allocator {
 typedef struct fovea_pattern fovea_pattern;
 
 /* One attention problem: sizes, strides and rules, without pointers to the tensors. Prepare it with
- * fovea_problem_init(), then change what differs from the defaults. Later versions add fields at the end only, and
- * work with programs that were compiled with fewer fields.
+ * fovea_problem_init(), then change what differs from the defaults.
  *
  * Shapes: Q (batch, heads, q_len, qk_dim), K (batch, kv_heads, kv_len, qk_dim), V (batch, kv_heads, kv_len, v_dim),
  * O (batch, heads, q_len, v_dim), LSE (batch, heads, q_len). Query head h reads kv head h / (heads / kv_heads).
@@ -150,9 +149,7 @@ typedef struct fovea_problem {
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, FOVEA_CONTIGUOUS as all strides, no rules. Callers in C
- * use fovea_problem_init(), which passes the size of the struct that the program was compiled with. A library with
- * more fields neither writes nor reads beyond this size, and uses the defaults for its other fields. This function
- * checks nothing and cannot fail. */
+ * use fovea_problem_init(). This function checks nothing and cannot fail. */
 FOVEA_API void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                                         int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim,
                                         int64_t v_dim);
