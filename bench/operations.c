@@ -143,7 +143,8 @@ static void register_operations(const fovea_kernels *table, const char *peak, co
 
 /* Tables that have a peak to compare with, with all operations; and what other tables add to them. */
 void bench_register_operations(void) {
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
     const char *name = isa.name;
     const fovea_kernels *table;

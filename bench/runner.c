@@ -22,7 +22,8 @@ void bench_run_fovea(bench_runner *runner, int threads) {
 }
 
 int bench_isa_is_chosen(const char *isa) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   return fovea_info(&info) == FOVEA_OK && strcmp(info.isa, isa) == 0;
 }
 

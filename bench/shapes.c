@@ -213,7 +213,8 @@ static void report_context(void) {
   char ratio[16];
   snprintf(ratio, sizeof ratio, "%.2f", machine_bf16_over_fma());
   bench_context("bf16_dot_over_fma", ratio);
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   if (fovea_info(&info) != FOVEA_OK) return;
   bench_context("cpu", info.cpu);
   bench_context("fovea_version", info.version);

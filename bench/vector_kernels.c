@@ -23,6 +23,7 @@ const vector_kernels *vector_kernels_named(const char *isa) {
 }
 
 const vector_kernels *vector_kernels_best(void) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   return fovea_info(&info) == FOVEA_OK ? vector_kernels_named(info.isa) : NULL;
 }

@@ -8,7 +8,8 @@
 static const fovea_nn_kernels *const tables[] = {FOVEA_INSTRUCTION_SETS(LISTED)};
 
 static fovea_status find(const char *isa, const fovea_nn_kernels **kernels, fovea_error *error) {
-  fovea_isa_report set = {.struct_size = sizeof set};
+  fovea_isa_report set;
+  fovea_isa_report_init(&set);
   const fovea_status status = fovea_isa_find(isa, FOVEA_F32, &set, error);
   for (size_t i = 0; i < sizeof tables / sizeof tables[0] && !status; i++) {
     if (strcmp(tables[i]->name, set.base) == 0) *kernels = tables[i];
@@ -37,10 +38,11 @@ static const fovea_nn_pair_kernels *pairs_named(const char *set) {
 fovea_status fovea_nn_dispatch_pairs(const char *isa, const fovea_nn_pair_kernels **pairs, fovea_error *error) {
   static const fovea_nn_pair_kernels none;
   static _Atomic(const fovea_nn_pair_kernels *) chosen; /* &none: there are none */
-  fovea_isa_report set = {.struct_size = sizeof set};
   const fovea_nn_pair_kernels *known = isa ? NULL : atomic_load_explicit(&chosen, memory_order_relaxed);
   *pairs = known == &none ? NULL : known;
   if (known) return FOVEA_OK;
+  fovea_isa_report set;
+  fovea_isa_report_init(&set);
   const fovea_status status = fovea_isa_find(isa, FOVEA_BF16, &set, error);
   if (!status) *pairs = pairs_named(set.name);
   if (!status && !isa) atomic_store_explicit(&chosen, *pairs ? *pairs : &none, memory_order_relaxed);

@@ -61,13 +61,9 @@ void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size, const 
 
 static fovea_status check_size(const char *name, size_t given, size_t known, fovea_error *error) {
   if (given == known) return FOVEA_OK;
-  if (given < known) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.struct_size is %ju, less than %ju: call its initialiser",
-                      name, (uint64_t)given, (uint64_t)known);
-  }
   return fovea_fail(
       error, FOVEA_ERROR_ARGUMENT,
-      "%s.struct_size is %ju, more than this library's %ju: the program was compiled for a newer one, "
+      "%s.struct_size is %ju, and this library's is %ju: the program was compiled for another version, "
       "or the struct was not initialised: call its initialiser",
       name, (uint64_t)given, (uint64_t)known);
 }

@@ -230,7 +230,8 @@ static const fovea_kernels *table_named(const char *name) {
 }
 
 static fovea_isa_report report_named(const char *name) {
-  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
   for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++)
     if (strcmp(report.name, name) == 0) return report;
   fail_msg("no report of %s", name);
@@ -268,11 +269,13 @@ static void check_tables(const fovea_library_info *info, uint64_t features) {
 static void test_visible_part(void **state) {
   (void)state;
   const uint64_t features = __wrap_fovea_cpu_features();
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   assert_string_equal(info.isa, expected_isa(features));
   check_tables(&info, features);
-  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
   for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
     fovea_problem problem;
     fovea_plan *plan;

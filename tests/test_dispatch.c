@@ -16,19 +16,22 @@
 enum { EXIT_SKIP = 77 };
 
 static fovea_library_info library_info(void) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   return info;
 }
 
 static fovea_isa_report report_at(int index) {
-  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
   assert_int_equal(fovea_isa_at(index, &report), FOVEA_OK);
   return report;
 }
 
 static int isa_count(void) {
-  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
   int count = 0;
   while (fovea_isa_at(count, &report) == FOVEA_OK) count++;
   return count;
@@ -226,7 +229,8 @@ static void test_pairs(void **state) {
 /* Runs in a process of its own. `chosen` is the instruction set that must be chosen, `report` what the
  * environment's report must contain. */
 static int check_capped(const char *chosen, const char *report) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   if (fovea_info(&info) != FOVEA_OK) return 1;
   if (strcmp(info.isa, chosen) != 0 || strstr(info.environment, report) == NULL) {
     fprintf(stderr, "chosen %s, not %s; environment: %s\n", info.isa, chosen, info.environment);
@@ -267,7 +271,8 @@ static void test_environment_ignored(void **state) {
 /* Reports end after the last one, and a report that was not set up is refused. */
 static void test_reports_end(void **state) {
   (void)state;
-  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
   const int count = isa_count();
   assert_int_equal(fovea_isa_at(count, &report), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_isa_at(INT_MAX, &report), FOVEA_ERROR_ARGUMENT);
@@ -285,7 +290,8 @@ static void test_find(void **state) {
   const char *const *isas = usable_names();
   for (int i = -1; i < 0 || isas[i] != NULL; i++) {
     for (int type = FOVEA_F32; type <= FOVEA_BF16; type++) {
-      fovea_isa_report report = {.struct_size = sizeof report};
+      fovea_isa_report report;
+      fovea_isa_report_init(&report);
       fovea_problem problem;
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
@@ -309,8 +315,10 @@ static void assert_not_found(const char *isa, int type, fovea_isa_report *report
 
 static void test_find_refuses(void **state) {
   (void)state;
-  fovea_isa_report report = {.struct_size = sizeof report};
-  fovea_isa_report wrong = {.struct_size = sizeof wrong - 1};
+  fovea_isa_report report, wrong;
+  fovea_isa_report_init(&report);
+  fovea_isa_report_init(&wrong);
+  wrong.struct_size--;
   assert_not_found("avx9000", FOVEA_F32, &report, FOVEA_ERROR_ARGUMENT, "isa: avx9000");
   assert_not_found("", FOVEA_F32, &report, FOVEA_ERROR_ARGUMENT, "isa");
   assert_not_found(NULL, FOVEA_BF16 + 1, &report, FOVEA_ERROR_ARGUMENT, "type");

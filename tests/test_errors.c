@@ -90,7 +90,9 @@ static void test_struct_sizes(void **state) {
   REFUSED(call.execution.struct_size = SIZE_MAX, FOVEA_ERROR_ARGUMENT, "execution", most);
   REFUSED(call.tensors.struct_size = 4, FOVEA_ERROR_ARGUMENT, "tensors", "4");
   REFUSED(call.execution.struct_size = 1, FOVEA_ERROR_ARGUMENT, "execution", "1");
-  fovea_library_info info = {.struct_size = 3};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
+  info.struct_size = 3;
   assert_int_equal(fovea_info(&info), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_info(NULL), FOVEA_ERROR_ARGUMENT);
 }
@@ -267,7 +269,8 @@ static void test_isa(void **state) {
   (void)state;
   REFUSED(call.execution.isa = "avx9000", FOVEA_ERROR_ARGUMENT, "isa", "avx9000");
   REFUSED(call.execution.isa = "", FOVEA_ERROR_ARGUMENT, "isa");
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++)
     if (!isa.usable) REFUSED(call.execution.isa = isa.name, FOVEA_ERROR_UNSUPPORTED, "isa", isa.name);
 }

@@ -407,7 +407,8 @@ static fovea_library_info first_info;
 
 static void assert_pairs(const char *name, const fovea_kernels *kernels) {
   if (kernels->pair_type == FOVEA_F32) return;
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
     if (strcmp(isa.name, name) != 0) continue;
     if (strstr(isa.reason, "lacks") == NULL) assert_int_equal(isa.usable, kernels->pairs_hold());
@@ -435,7 +436,7 @@ int main(void) {
       cmocka_unit_test(test_openmp),         cmocka_unit_test(test_openmp_workers),
 #endif
   };
-  first_info.struct_size = sizeof first_info;
+  fovea_library_info_init(&first_info);
   environment_enter(&environment_list[0]);
   const fovea_status status = fovea_info(&first_info);
   environment_leave();

@@ -87,7 +87,8 @@ static void test_no_allocation_with_scratch(void **state) {
   (void)state;
   fovea_plan *plan;
   fovea_counts counts;
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   assert_int_equal(fovea_plan_create(&trial.problem, NULL, &plan, NULL), FOVEA_OK);
   struct guarded scratch = guarded_create(fovea_plan_scratch_size(plan, 1), GUARD_AT_START);
   const fovea_tensors tensors = trial_tensors(&trial);

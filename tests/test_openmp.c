@@ -25,7 +25,8 @@ static fovea_problem large_problem(void) {
 }
 
 static int library_has_openmp(void) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   return strcmp(info.threading, "OpenMP") == 0;
 }

@@ -336,7 +336,8 @@ static int has_amx(fovea_mode scores, fovea_mode values, const char *isa) {
 static void test_amx(void **state) {
   (void)state;
   const fovea_mode exact = FOVEA_MODE_EXACT, bf16 = FOVEA_MODE_BF16;
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   assert_int_equal(has_amx(bf16, bf16, NULL), 0);
   const int allowed = fovea_allow_amx(NULL) == FOVEA_OK;

@@ -126,6 +126,26 @@ static void test_later_initialisers(void **state) {
   guarded_destroy(&memory);
 }
 
+/* Structs that a call sets begin empty, so that they are so after a refusal, too. */
+static void test_reports(void **state) {
+  (void)state;
+  struct guarded memory = create_struct(0, 0);
+  fovea_isa_report *report = (void *)memory.data, none = {.struct_size = sizeof none};
+  fovea_isa_report_init(report);
+  assert_memory_equal(report, &none, sizeof none);
+  assert_true(rest_is_intact(&memory, sizeof none));
+  assert_int_equal(fovea_isa_at(0, report), FOVEA_OK);
+  assert_non_null(report->name);
+  memset(memory.data, 0xf7, memory.size);
+  fovea_library_info *info = (void *)memory.data, nothing = {.struct_size = sizeof nothing};
+  fovea_library_info_init(info);
+  assert_memory_equal(info, &nothing, sizeof nothing);
+  assert_true(rest_is_intact(&memory, sizeof nothing));
+  assert_int_equal(fovea_info(info), FOVEA_OK);
+  assert_string_equal(info->version, fovea_version());
+  guarded_destroy(&memory);
+}
+
 /* Options of a pattern: one size so far, right before a guard page, too. */
 static void test_pattern_options(void **state) {
   (void)state;
@@ -151,9 +171,9 @@ static void test_pattern_options(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_struct_memory),   cmocka_unit_test(test_smaller_sizes),
-      cmocka_unit_test(test_other_sizes),     cmocka_unit_test(test_later_initialisers),
-      cmocka_unit_test(test_pattern_options),
+      cmocka_unit_test(test_struct_memory), cmocka_unit_test(test_smaller_sizes),
+      cmocka_unit_test(test_other_sizes),   cmocka_unit_test(test_later_initialisers),
+      cmocka_unit_test(test_reports),       cmocka_unit_test(test_pattern_options),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -26,7 +26,8 @@ static void wait_for_all(void) {
 }
 
 static void *call_first(void *context) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   fovea_problem problem;
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);

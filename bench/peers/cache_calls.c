@@ -231,7 +231,8 @@ void cache_store_end(cache_store *store) {
 
 /* Both halves in `mode`. Once AMX is allowed, only a plan that names its instruction set runs without it. */
 static int choose(fovea_problem *problem, fovea_execution *execution, int mode, int on_amx, fovea_error *error) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   problem->modes.score = problem->modes.value = (fovea_mode)mode;
   if (on_amx) return fovea_allow_amx(error) == FOVEA_OK;
   if (mode != FOVEA_MODE_EXACT && fovea_info(&info) == FOVEA_OK) execution->isa = info.isa;

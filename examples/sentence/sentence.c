@@ -171,7 +171,8 @@ static bool report_kernel(const struct view *view, const char *isa, float *outpu
 }
 
 static bool report_kernels(const struct view *view) {
-  fovea_isa_report set = {.struct_size = sizeof set};
+  fovea_isa_report set;
+  fovea_isa_report_init(&set);
   size_t count = (size_t)(view->captured.heads * view->captured.tokens * view->captured.dim);
   float *output = malloc(count * sizeof *output);
   if (!output) return complain(view->subject->name, "out of memory");
@@ -276,7 +277,8 @@ int main(int argc, char **argv) {
     complain(out, strerror(errno));
     return 2;
   }
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   if (fovea_info(&info) != FOVEA_OK) return 2;
   printf("%s, %s, by Fovea %s on %s\n", MODEL, LAYER_TEXT, info.version, info.cpu);
   for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {

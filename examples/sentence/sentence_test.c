@@ -103,7 +103,8 @@ static void agrees_with_the_model(void **state) {
   snprintf(path, sizeof path, "%s/%s", data_directory, (const char *)*state);
   struct captured captured;
   if (!captured_load(path, &captured, text, sizeof text)) fail_msg("%s", text);
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   int compared = 0;
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
     if (!isa.usable) continue;

@@ -14,7 +14,8 @@
 static void report(const struct options *options, const struct wav *wav, const struct heard *heard) {
   const double frame = 1000.0 / MEL_FRAMES_A_SECOND, sound = (double)wav->count / (double)wav->rate;
   const double *seconds = heard->seconds;
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   if (fovea_info(&info) == FOVEA_OK)
     printf("Fovea %s on %s, %s, threads: %d\n", info.version, info.cpu, options->isa ? options->isa : info.isa,
            options->threads ? (int)options->threads : info.threads);

@@ -42,9 +42,8 @@ typedef struct fovea_code_scales {
 
 /* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
  * layers of a model that lie at equal distances. Strides count elements and may be negative; the last axis is
- * contiguous. Attention only reads segments; fovea_append() writes to them. Later versions add fields at the end
- * only, and their default is 0: fill a segment with fovea_segment_init() or designated initialisers, or clear it
- * first. */
+ * contiguous. Attention only reads segments; fovea_append() writes to them. Fields that are
+ * not set must be 0: fill a segment with fovea_segment_init() or designated initialisers, or clear it first. */
 typedef struct fovea_segment {
   int64_t first, rows;
   void *k, *v;               /* kv head 0 of position `first`; with panels: the panel that begins there */
@@ -86,11 +85,10 @@ static inline void fovea_segment_init(fovea_segment *segment, int64_t first, int
 struct fovea_sequence {
   const fovea_segment *segments; /* in the order of their positions */
   int64_t count;                 /* how many segments */
-  size_t segment_size; /* bytes from one segment to the next: sizeof(fovea_segment) of the program that made them */
+  size_t segment_size;           /* bytes of one; set by fovea_sequence_of() and the functions that make segments */
 };
 
-/* Returns a sequence of the segments of an array, with the size of a segment that this program was compiled with.
- * The library steps by this size, and uses the defaults for fields that the segments do not have. */
+/* Returns a sequence of the segments of an array, with the size of a segment that this program was compiled with. */
 static inline fovea_sequence fovea_sequence_of(const fovea_segment *segments, int64_t count) {
   fovea_sequence sequence;
   sequence.segments = segments;

@@ -16,8 +16,7 @@ extern "C" {
 #endif
 
 /* Prepare it with fovea_explanation_init(), then set the first three fields if they are known. The call sets all
- * others. Texts live as long as the process. Counts that do not fit are INT64_MAX. Later versions add fields at the
- * end only.
+ * others. Texts live as long as the process. Counts that do not fit are INT64_MAX.
  *
  * A plan knows no tensors: what a mask tensor hides, and whether keys of caches lie in panels, shows only when it
  * runs. So counts are as if there were no mask (`blocks_masked` says how much that may change) and as if keys lay

@@ -2,7 +2,7 @@
  * planned, and in fovea_tensors, which has what a run brings for the feature. As the initialisers leave a group, the problem
  * does not have the feature. docs/numerics.md states the arithmetic of each. fovea/fovea.h includes this header.
  *
- * No group gets a field after the first release: a new feature is a new group at the end of fovea_problem. */
+ * No group gets a field after the first release: a new feature is a new group at the end of both structs. */
 #ifndef FOVEA_FEATURES_H
 #define FOVEA_FEATURES_H
 

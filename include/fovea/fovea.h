@@ -52,8 +52,7 @@ typedef struct fovea_allocator {
 typedef struct fovea_pattern fovea_pattern;
 
 /* One attention problem: sizes, strides and rules, without pointers to the tensors. Prepare it with
- * fovea_problem_init(), then change what differs from the defaults. Later versions add fields at the end only, and
- * work with programs that were compiled with fewer fields.
+ * fovea_problem_init(), then change what differs from the defaults.
  *
  * Shapes: Q (batch, heads, q_len, qk_dim), K (batch, kv_heads, kv_len, qk_dim), V (batch, kv_heads, kv_len, v_dim),
  * O (batch, heads, q_len, v_dim), LSE (batch, heads, q_len). Query head h reads kv head h / (heads / kv_heads).
@@ -150,9 +149,7 @@ typedef struct fovea_problem {
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, FOVEA_CONTIGUOUS as all strides, no rules. Callers in C
- * use fovea_problem_init(), which passes the size of the struct that the program was compiled with. A library with
- * more fields neither writes nor reads beyond this size, and uses the defaults for its other fields. This function
- * checks nothing and cannot fail. */
+ * use fovea_problem_init(). This function checks nothing and cannot fail. */
 FOVEA_API void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                                         int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim,
                                         int64_t v_dim);
@@ -411,9 +408,9 @@ FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 
-/* One instruction set that this build has or could have. Later versions add fields at the end only. */
+/* One instruction set that this build has or could have. Prepare it with fovea_isa_report_init(). */
 typedef struct fovea_isa_report {
-  size_t struct_size; /* set by the caller to sizeof(fovea_isa_report) before the call */
+  size_t struct_size; /* set by fovea_isa_report_init() */
   const char *name;   /* of a set, "avx512"; of one table of a set with several, "avx512/vnni" */
   const char *base;   /* the set whose operations this one has, but for those that it adds: of a table its set, of
                          "avx512_bf16" "avx512". Else its own name */
@@ -425,6 +422,14 @@ typedef struct fovea_isa_report {
                          it may be any */
   const char *reason; /* why it is chosen or not */
 } fovea_isa_report;
+
+/* Sets all other fields to NULL and 0. Callers in C use fovea_isa_report_init(). */
+FOVEA_API void fovea_isa_report_init_sized(fovea_isa_report *report, size_t struct_size);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_isa_report_init(fovea_isa_report *report) {
+  fovea_isa_report_init_sized(report, sizeof *report);
+}
 
 /* Reports on instruction set `index`, from 0 on: sets, best first, then tables of sets. Texts live as long as the
  * process. FOVEA_ERROR_ARGUMENT if there are no more. Thread-safe. */
@@ -445,9 +450,9 @@ typedef struct fovea_group_report {
   int built;           /* 1: this build has it; 0: calls that need it fail with FOVEA_ERROR_UNSUPPORTED */
 } fovea_group_report;
 
-/* What fovea_info() returns. Later versions add fields at the end only. */
+/* What fovea_info() sets. Prepare it with fovea_library_info_init(). */
 typedef struct fovea_library_info {
-  size_t struct_size;               /* set by the caller to sizeof(fovea_library_info) before the call */
+  size_t struct_size;               /* set by fovea_library_info_init() */
   const char *version;              /* "0.1.0" */
   const char *cpu;                  /* the CPU's own name, or its architecture */
   const char *isa;                  /* the chosen instruction set; fovea_isa_at() says why */
@@ -457,6 +462,14 @@ typedef struct fovea_library_info {
   int group_count;                  /* groups of this version */
   const fovea_group_report *groups; /* group_count reports */
 } fovea_library_info;
+
+/* Sets all other fields to NULL and 0. Callers in C use fovea_library_info_init(). */
+FOVEA_API void fovea_library_info_init_sized(fovea_library_info *info, size_t struct_size);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_library_info_init(fovea_library_info *info) {
+  fovea_library_info_init_sized(info, sizeof *info);
+}
 
 /* Reports on the library and the machine. Texts live as long as the process. The environment variable
  * FOVEA_ISA=<name> caps the choice of instruction sets; the first call that needs it reads it once. */

@@ -31,8 +31,7 @@ typedef enum fovea_position_kind {
 
 /* A term of scores that depends on positions only. What it adds has the bits of an additive f32 mask that holds the
  * same b: after the softcap and before the mask; -Inf: the row does not see the key. Nothing of rows times keys is
- * made. Prepare it with one of the functions below, which set strides of contiguous numbers. Later versions add
- * fields at the end only, and their default is 0. */
+ * made. Prepare it with one of the functions below, which set strides of contiguous numbers. */
 struct fovea_position_term {
   fovea_position_kind kind; /* which of the fields below are used; the others are 0 */
   /* Distances in elements between numbers of neighbouring batch entries, query heads and places of a table, from

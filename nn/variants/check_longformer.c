@@ -132,7 +132,8 @@ static fovea_status check_rows(const fovea_nn_longformer_call *call, fovea_error
 static fovea_status check_isa(const fovea_nn_longformer *longformer, fovea_execution *execution,
                               fovea_error *error) {
   const char *planned = fovea_plan_isa(longformer->local), *given = execution->isa;
-  fovea_isa_report named = {.struct_size = sizeof named};
+  fovea_isa_report named;
+  fovea_isa_report_init(&named);
   execution->isa = planned;
   if (!given) return FOVEA_OK;
   const fovea_status status = fovea_isa_find(given, FOVEA_F32, &named, error);

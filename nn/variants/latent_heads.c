@@ -5,6 +5,7 @@
 #include "../../src/base/error.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
+#include "../../src/cache/segments.h"
 #include "../layer_scratch.h"
 #include "../linear.h"
 #include "../tasks.h"
@@ -117,14 +118,6 @@ fovea_status fovea_nn_latent_absorb(const fovea_nn_latent *latent, void *absorbe
   return status;
 }
 
-/* One segment: as its size says, with defaults after. */
-static fovea_segment segment_at(const fovea_sequence *sequence, int64_t i) {
-  fovea_segment segment = {0};
-  const size_t size = sequence->segment_size < sizeof segment ? sequence->segment_size : sizeof segment;
-  memcpy(&segment, (const char *)sequence->segments + (size_t)i * sequence->segment_size, size);
-  return segment;
-}
-
 /* A segment that knows its sizes has one head of `width` dims. */
 static fovea_status check_sizes(const fovea_segment *s, int64_t width, int64_t entry, int64_t i,
                                 fovea_error *error) {
@@ -165,7 +158,7 @@ fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea
     segments->written_sequences[b] = fovea_sequence_of(segments->written + at, sequence->count);
     segments->read_sequences[b] = fovea_sequence_of(segments->read + at, sequence->count);
     for (int64_t i = 0; i < sequence->count; i++, at++) {
-      fovea_segment segment = segment_at(sequence, i);
+      fovea_segment segment = *fovea_segment_at(sequence, i);
       const fovea_status status = check_segment(&segment, call->width, b, i, error);
       if (status) return status;
       segment.kv_heads = segment.qk_dim = segment.v_dim = 0; /* those of its two views differ */

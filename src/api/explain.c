@@ -102,7 +102,7 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
   explain_tasks(plan, &all);
   explain_work(plan, &all);
   fovea_float_end(caller);
-  memcpy(explanation, &all, explanation->struct_size); /* as many fields as the caller knows */
+  *explanation = all;
   return FOVEA_OK;
 }
 #else

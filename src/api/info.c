@@ -3,8 +3,6 @@
 #include "../system/process.h"
 #include "../system/schedule.h"
 
-#include <string.h>
-
 #define FOVEA_TEXT_(x) #x
 #define FOVEA_TEXT(x)  FOVEA_TEXT_(x)
 
@@ -13,17 +11,15 @@ const char *fovea_version(void) {
 }
 
 fovea_status fovea_info(fovea_library_info *info) {
-  if (!info) return FOVEA_ERROR_ARGUMENT;
-  if (info->struct_size != sizeof *info) return FOVEA_ERROR_ARGUMENT;
-  fovea_library_info all = {
-      .struct_size = sizeof all,
+  if (!info || info->struct_size != sizeof *info) return FOVEA_ERROR_ARGUMENT;
+  *info = (fovea_library_info){
+      .struct_size = sizeof *info,
       .version = fovea_version(),
       .cpu = fovea_process_record()->cpu_name,
       .threading = fovea_schedule_threading(),
       .threads = fovea_default_threads(),
   };
-  fovea_dispatch_report(&all);
-  fovea_report_groups(&all);
-  *info = all;
+  fovea_dispatch_report(info);
+  fovea_report_groups(info);
   return FOVEA_OK;
 }

@@ -110,6 +110,16 @@ void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) 
   write_defaults(execution, struct_size, &defaults, sizeof defaults);
 }
 
+void fovea_isa_report_init_sized(fovea_isa_report *report, size_t struct_size) {
+  const fovea_isa_report defaults = {.struct_size = struct_size};
+  write_defaults(report, struct_size, &defaults, sizeof defaults);
+}
+
+void fovea_library_info_init_sized(fovea_library_info *info, size_t struct_size) {
+  const fovea_library_info defaults = {.struct_size = struct_size};
+  write_defaults(info, struct_size, &defaults, sizeof defaults);
+}
+
 void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout, int64_t dims) {
   const fovea_rotary defaults = {.struct_size = struct_size,
                                  .layout = layout,
@@ -343,30 +353,19 @@ fovea_status fovea_read_move(const fovea_move *given, fovea_move *move, fovea_er
   return read_struct("move", "move", given, move, sizeof *move, error);
 }
 
-/* The smallest segments that are known: those without layers. */
-#define FIRST_SEGMENT offsetof(fovea_segment, layers)
-
-static int knows_segments(size_t size) {
-  return size >= FIRST_SEGMENT && size <= sizeof(fovea_segment) && size % _Alignof(fovea_segment) == 0;
-}
-
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
   const fovea_status status = read_struct("pages", "pages", given, pages, sizeof *pages, error);
-  if (status || knows_segments(pages->segment_size)) return status;
+  if (status || pages->segment_size == sizeof(fovea_segment)) return status;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "pages.segment_size is %ju; this library knows multiples of %ju from %ju to %ju; call "
-                    "fovea_pages_init()",
-                    (uint64_t)pages->segment_size, (uint64_t) _Alignof(fovea_segment), (uint64_t)FIRST_SEGMENT,
-                    (uint64_t)sizeof(fovea_segment));
+                    "pages.segment_size is %ju, and this library's is %ju; call fovea_pages_init()",
+                    (uint64_t)pages->segment_size, (uint64_t)sizeof(fovea_segment));
 }
 
 fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error) {
-  if (knows_segments(sequence->segment_size)) return FOVEA_OK;
+  if (sequence->segment_size == sizeof(fovea_segment)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "sequences[%jd].segment_size is %ju; this library knows multiples of %ju from %ju to %ju; call "
-                    "fovea_sequence_of()",
-                    entry, (uint64_t)sequence->segment_size, (uint64_t) _Alignof(fovea_segment),
-                    (uint64_t)FIRST_SEGMENT, (uint64_t)sizeof(fovea_segment));
+                    "sequences[%jd].segment_size is %ju, and this library's is %ju; call fovea_sequence_of()",
+                    entry, (uint64_t)sequence->segment_size, (uint64_t)sizeof(fovea_segment));
 }
 
 #if FOVEA_BUILDS_STATES

@@ -1,5 +1,4 @@
-/* Reads the caller's structs into structs of this library's size. Fields that a smaller struct lacks get their
- * defaults. */
+/* Reads the caller's structs, whose size must be this library's. */
 #ifndef FOVEA_SRC_BASE_CALLER_H
 #define FOVEA_SRC_BASE_CALLER_H
 
@@ -25,7 +24,7 @@ fovea_status fovea_read_move(const fovea_move *given, fovea_move *move, fovea_er
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error);
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error);
 
-/* Refuses segments whose size is that of no version. `entry` is for the text. */
+/* Refuses segments of another size than this library's. `entry` is for the text. */
 fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error);
 
 /* `name` is the caller's name of the state. */

@@ -84,22 +84,6 @@ static fovea_segment make_segment(const fovea_known_pages *known, int64_t page, 
   return segment;
 }
 
-/* Segment i of the caller's array: each is as large as the program that has the array says. */
-static fovea_segment *segment_at(const fovea_known_pages *known, fovea_segment *segments, int64_t i) {
-  return (fovea_segment *)(void *)((char *)segments + (size_t)i * known->pages.segment_size);
-}
-
-/* What make_segment() makes, as far as there is room for it. */
-static void put_segment(const fovea_known_pages *known, fovea_segment *to, int64_t page, int64_t row, int64_t first,
-                        int64_t rows) {
-  if (known->pages.segment_size == sizeof *to) {
-    *to = make_segment(known, page, row, first, rows);
-  } else {
-    const fovea_segment segment = make_segment(known, page, row, first, rows);
-    memcpy(to, &segment, known->pages.segment_size);
-  }
-}
-
 static fovea_sequence make_sequence(const fovea_known_pages *known, const fovea_segment *segments, int64_t count) {
   return (fovea_sequence){segments, count, known->pages.segment_size};
 }
@@ -126,7 +110,7 @@ fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fove
   if (!status) status = check_page(&known, page, error);
   if (status) return status;
   if (!segment) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "segment is NULL");
-  put_segment(&known, segment, page, 0, 0, known.pages.page_rows);
+  *segment = make_segment(&known, page, 0, 0, known.pages.page_rows);
   return FOVEA_OK;
 }
 
@@ -193,9 +177,9 @@ static int64_t make_segments(const fovea_known_pages *known, const table_range *
   int64_t made = 0;
   for (int64_t i = range->first; i <= range->last; i++) {
     if (continues(known, range, i)) {
-      segment_at(known, segments, made - 1)->rows += page_rows;
+      segments[made - 1].rows += page_rows;
     } else {
-      put_segment(known, segment_at(known, segments, made++), range->table[i], 0, i * page_rows, page_rows);
+      segments[made++] = make_segment(known, range->table[i], 0, i * page_rows, page_rows);
     }
   }
   return made;
@@ -248,7 +232,7 @@ fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, co
         range_of(&known, tables ? tables + b * table_length : NULL, begins ? begins[b] : 0, ends[b]);
     int64_t made = make_segments(&known, &range, segments);
     sequences[b] = make_sequence(&known, segments, made);
-    if (made > 0) segments = segment_at(&known, segments, made);
+    if (made > 0) segments += made;
   }
   return FOVEA_OK;
 }
@@ -290,7 +274,7 @@ fovea_status fovea_cache_ring(const fovea_pages *given, int64_t page, int64_t be
   while (first < end && begin < end) {
     int64_t row = first % page_rows, rows = page_rows - row;
     if (rows > end - first) rows = end - first;
-    put_segment(&known, segment_at(&known, segments, count++), page, row, first, rows);
+    segments[count++] = make_segment(&known, page, row, first, rows);
     first += rows;
   }
   *sequence = make_sequence(&known, segments, count);

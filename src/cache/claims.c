@@ -37,19 +37,17 @@ static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segmen
 }
 
 /* Whether a part of a side has memory of its own. */
-static int has_part(const fovea_sequence *sequence, const fovea_segment *segment, const fovea_segment_shape *shape,
-                    int values, int part) {
-  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+static int has_part(const fovea_segment *segment, const fovea_segment_shape *shape, int values, int part) {
+  const fovea_format *format = fovea_segment_format(segment, values);
   if (part == FOVEA_PART_CODES) return 1;
   return FOVEA_BUILDS_FORMATS && format &&
          fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part).first;
 }
 
-fovea_claim fovea_claim_segment(const fovea_sequence *sequence, const fovea_segment *segment,
-                                const fovea_segment_shape *shape, int values, int part, int64_t layer,
-                                int64_t *position, int64_t end) {
-  const fovea_format *format = fovea_segment_format(sequence, segment, values);
-  if (!has_part(sequence, segment, shape, values, part)) {
+fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                                int part, int64_t layer, int64_t *position, int64_t end) {
+  const fovea_format *format = fovea_segment_format(segment, values);
+  if (!has_part(segment, shape, values, part)) {
     *position = end;
     return (fovea_claim){.segment = -1};
   }
@@ -69,8 +67,8 @@ fovea_claim fovea_claim_segment(const fovea_sequence *sequence, const fovea_segm
 }
 
 /* A centre is read only, and so are scales that all keys share: they are the caller's. */
-static int is_written(const fovea_sequence *sequence, const fovea_segment *segment, int values, int part) {
-  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+static int is_written(const fovea_segment *segment, int values, int part) {
+  const fovea_format *format = fovea_segment_format(segment, values);
   return part == FOVEA_PART_CODES || (part != FOVEA_PART_CENTRE && format && format->key_group != 0);
 }
 
@@ -96,15 +94,10 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
       at->segment_number = fovea_segment_number(rows.sequence, at->segment);
       at->position = rows.begin;
     }
-    if (at->part > 0 && rows.sequence->segment_size < FOVEA_SEGMENT_WITH_FORMATS) {
-      next_part(at);
-      continue;
-    }
     int64_t end =
         at->segment->first + at->segment->rows < rows.end ? at->segment->first + at->segment->rows : rows.end;
-    *claim = fovea_claim_segment(rows.sequence, at->segment, &claims->shape, at->values, at->part, rows.layer,
-                                 &at->position, end);
-    claim->written = rows.written && is_written(rows.sequence, at->segment, at->values, at->part);
+    *claim = fovea_claim_segment(at->segment, &claims->shape, at->values, at->part, rows.layer, &at->position, end);
+    claim->written = rows.written && is_written(at->segment, at->values, at->part);
     claim->name = at->values ? "v" : "k";
     claim->entry = rows.entry;
     claim->segment = at->segment_number;

@@ -139,10 +139,9 @@ static fovea_status check_elements(const fovea_segment *segment, int values, con
   return FOVEA_OK;
 }
 
-fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_segment *segment,
-                                    const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
-                                    fovea_error *error) {
-  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+fovea_status fovea_check_coded_side(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                                    int64_t entry, int64_t number, fovea_error *error) {
+  const fovea_format *format = fovea_segment_format(segment, values);
   if (!format) return FOVEA_OK;
   const int64_t dim = values ? shape->v_dim : shape->qk_dim;
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
@@ -156,7 +155,7 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   if (status) return status;
   for (int i = 0; i < FOVEA_PARTS; i++) {
     const fovea_coded_part part = fovea_find_part(segment, format, dim, values, i);
-    if (part.first && !is_near(&part, fovea_segment_layers(sequence, segment), shape->kv_heads, segment->rows))
+    if (part.first && !is_near(&part, segment->layers, shape->kv_heads, segment->rows))
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s reaches further than 2^57 bytes from the first",
                         place_of(&s, &room), names[values][i]);
   }

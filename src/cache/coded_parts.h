@@ -29,9 +29,8 @@ void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment
 /* Refuses a side whose format, pointers or strides are wrong, or that sets what the format would not use. A side
  * without a format is fine. Entry
  * FOVEA_ENTRY_OF_PAGES: the segment stands for pages. */
-fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_segment *segment,
-                                    const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
-                                    fovea_error *error);
+fovea_status fovea_check_coded_side(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                                    int64_t entry, int64_t number, fovea_error *error);
 
 /* As fovea_claim_segment(), for one part. */
 fovea_claim fovea_claim_part(const fovea_segment *segment, const fovea_format *format,

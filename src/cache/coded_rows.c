@@ -4,10 +4,9 @@
 
 #include <string.h>
 
-fovea_coded_side fovea_open_side(const fovea_sequence *sequence, const fovea_segment *segment, int values,
-                                 int64_t dim) {
+fovea_coded_side fovea_open_side(const fovea_segment *segment, int values, int64_t dim) {
   fovea_coded_side side = {
-      .segment = segment, .format = fovea_segment_format(sequence, segment, values), .dim = dim, .values = values};
+      .segment = segment, .format = fovea_segment_format(segment, values), .dim = dim, .values = values};
   if (!FOVEA_BUILDS_FORMATS || !side.format) return side;
   side.layout = fovea_lay_out_codes(side.format, dim, !values && segment->k_layout == FOVEA_KEYS_IN_PANELS);
   if (side.layout.apart) side.layout.codes.scale_group = (values ? segment->v_scales : segment->k_scales).group;
@@ -262,7 +261,7 @@ static fovea_status check_group(const fovea_segment *segment, int64_t keys, int 
 static fovea_status check_side(const fovea_sequence *sequence, const fovea_segment *segment,
                                const fovea_segment_shape *shape, int values, int written, int64_t entry,
                                int64_t begin, int64_t end, fovea_error *error) {
-  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  const fovea_format *format = fovea_segment_format(segment, values);
   const int64_t dim = values ? shape->v_dim : shape->qk_dim, number = fovea_segment_number(sequence, segment);
   if (!format) return FOVEA_OK;
   if (dim > FOVEA_QUANTISED_DIMS)

@@ -16,8 +16,7 @@ typedef struct fovea_coded_side {
   int values;
 } fovea_coded_side;
 
-fovea_coded_side fovea_open_side(const fovea_sequence *sequence, const fovea_segment *segment, int values,
-                                 int64_t dim);
+fovea_coded_side fovea_open_side(const fovea_segment *segment, int values, int64_t dim);
 
 /* Positions whose rows are made for one head after the other. */
 enum { FOVEA_ROWS_AT_ONCE = 32 };

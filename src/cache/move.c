@@ -73,7 +73,7 @@ static fovea_status check_groups(const move_call *call, fovea_error *error) {
   const fovea_segment *segment = fovea_find_segment(sequence, call->copy.begin);
   for (;; segment = fovea_segment_after(sequence, segment)) {
     for (int values = 0; values < 2; values++) {
-      const fovea_format *format = fovea_segment_format(sequence, segment, values);
+      const fovea_format *format = fovea_segment_format(segment, values);
       const int64_t dim = values ? call->shape.v_dim : call->shape.qk_dim;
       if (!FOVEA_BUILDS_FORMATS || !format || (by == 0 && values)) continue;
       const fovea_code_layout layout = fovea_lay_out_codes(format, dim, 0);

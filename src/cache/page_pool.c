@@ -67,15 +67,14 @@ int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page) {
 /* Copies the first rows of a page to another page, in every layer. */
 static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to, int64_t rows,
                               fovea_error *error) {
-  fovea_segment segments[2]; /* as this library knows them, whatever the caller's are */
+  fovea_segment segments[2];
   fovea_known_pages known;
   fovea_status status = fovea_know_pages(pages, &known, error);
   if (status) return status;
   fovea_execution alone;
   fovea_execution_init(&alone);
   alone.threads = 1;
-  fovea_pages *own = &known.pages;
-  own->segment_size = sizeof(fovea_segment);
+  const fovea_pages *own = &known.pages;
   const fovea_sequence sequences[2] = {fovea_sequence_of(&segments[0], 1), fovea_sequence_of(&segments[1], 1)};
   status = fovea_cache_contiguous(own, from, &segments[0], error);
   if (!status) status = fovea_cache_contiguous(own, to, &segments[1], error);
@@ -84,11 +83,6 @@ static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to
     return fovea_copy_coded_page(&known, &segments[0], &segments[1], rows, error);
   return fovea_sequence_copy(&sequences[0], &sequences[1], own->layers, own->kv_heads, own->qk_dim, own->v_dim, 0,
                              rows, &alone, error);
-}
-
-/* The caller's array: its elements are as large as the program that made them says. */
-static const fovea_pages *pages_at(const fovea_pages *pages, int64_t i) {
-  return (const fovea_pages *)(const void *)((const char *)pages + (size_t)i * pages->struct_size);
 }
 
 static fovea_status check_array(const fovea_pages *pages, int64_t pages_count, fovea_error *error) {
@@ -101,15 +95,13 @@ fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_coun
                                     fovea_error *error) {
   fovea_status status = check_array(pages, pages_count, error);
   for (int64_t i = 0; i < pages_count && !status; i++) {
-    const fovea_pages *at = pages_at(pages, i);
+    const fovea_pages *at = &pages[i];
     fovea_segment segment;
     status = fovea_cache_contiguous(at, 0, &segment, error);
     if (status) return status;
-    if (at->struct_size != pages->struct_size || at->page_rows != pages->page_rows) {
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].%s is %jd; that of pages[0] is %jd", i,
-                        at->struct_size != pages->struct_size ? "struct_size" : "page_rows",
-                        at->struct_size != pages->struct_size ? (int64_t)at->struct_size : at->page_rows,
-                        at->struct_size != pages->struct_size ? (int64_t)pages->struct_size : pages->page_rows);
+    if (at->page_rows != pages->page_rows) {
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].page_rows is %jd; that of pages[0] is %jd", i,
+                        at->page_rows, pages->page_rows);
     }
     if (pool && at->count < pool->count) {
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].count is %jd; the pool has %jd pages", i,
@@ -129,8 +121,7 @@ fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea
   status = fovea_check_page_array(pages, pages_count, NULL, error);
   if (!status) status = fovea_page_take(pool, &own, error);
   if (status) return status;
-  for (int64_t i = 0; i < pages_count && !status; i++)
-    status = copy_page(pages_at(pages, i), *page, own, rows, error);
+  for (int64_t i = 0; i < pages_count && !status; i++) status = copy_page(&pages[i], *page, own, rows, error);
   if (status) {
     fovea_page_release(pool, own, NULL);
     return status;

@@ -80,13 +80,9 @@ static fovea_status check_codes(const fovea_pages *pages, int values, fovea_erro
       .k_scales = pages->k_scales,
       .v_scales = pages->v_scales,
   };
-  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   const fovea_segment_shape shape = {pages->kv_heads, pages->qk_dim, pages->v_dim, 0};
   const fovea_format *format = fovea_page_format(pages, values);
-  if (pages->segment_size < FOVEA_SEGMENT_WITH_FORMATS)
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.%s_format is set; segments of segment_size %ju have none",
-                      values ? "v" : "k", (uint64_t)pages->segment_size);
-  fovea_status status = fovea_check_coded_side(&sequence, &segment, &shape, values, FOVEA_ENTRY_OF_PAGES, 0, error);
+  fovea_status status = fovea_check_coded_side(&segment, &shape, values, FOVEA_ENTRY_OF_PAGES, 0, error);
   if (status) return status;
   const fovea_code_layout layout = lay_out_codes(pages, format, values);
   status = check_groups(pages, &layout, values, error);
@@ -177,10 +173,6 @@ fovea_status fovea_know_pages(const fovea_pages *given, fovea_known_pages *known
   if (!status) status = check_sizes(pages, error);
   if (!status) status = check_side(known, 0, &k_reach, error);
   if (!status) status = check_side(known, 1, &v_reach, error);
-  if (!status && pages->layers > 1 && pages->segment_size < FOVEA_SEGMENT_WITH_LAYERS) {
-    status = fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.layers is %jd; segments of segment_size %ju have one",
-                        pages->layers, (uint64_t)pages->segment_size);
-  }
   if (!status)
     status = check_distance("k_layer", pages->layers, "layers", pages->k_layer,
                             pages->k_format ? "bytes" : "elements", error);
@@ -252,9 +244,6 @@ fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_f
   const fovea_format *formats[2] = {k_format, v_format};
   fovea_status status = fovea_read_pages(pages, &known, error);
   if (!status) status = check_sizes(&known, error);
-  if (!status && pages->struct_size < sizeof known && (k_format || v_format))
-    status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages.struct_size is %ju; formats need %ju",
-                        (uint64_t)pages->struct_size, (uint64_t)sizeof known);
   for (int values = 0; values < 2 && !status; values++) {
     const int64_t dim = values ? known.v_dim : known.qk_dim;
     if (!formats[values]) continue;

@@ -15,7 +15,7 @@ typedef struct fovea_segment_shape {
   int64_t layer; /* the layer that the call is for */
 } fovea_segment_shape;
 
-/* Segment i. Segments are as large as the program that made them says. */
+/* Segment i. Steps go by `segment_size`, so that a library whose segments have more fields can take these. */
 static inline const fovea_segment *fovea_segment_at(const fovea_sequence *sequence, int64_t i) {
   return (const fovea_segment *)(const void *)((const char *)sequence->segments +
                                                (size_t)i * sequence->segment_size);
@@ -28,22 +28,9 @@ static inline int64_t fovea_segment_number(const fovea_sequence *sequence, const
   return ((const char *)segment - (const char *)sequence->segments) / (int64_t)sequence->segment_size;
 }
 
-/* Bytes of segments that know of layers. Smaller ones have one: no field of layers is there to be read. */
-#define FOVEA_SEGMENT_WITH_LAYERS (offsetof(fovea_segment, v_layer) + sizeof(int64_t))
-static inline int64_t fovea_segment_layers(const fovea_sequence *sequence, const fovea_segment *segment) {
-  return sequence->segment_size < FOVEA_SEGMENT_WITH_LAYERS ? 0 : segment->layers;
-}
-
-/* Bytes of segments that know of formats. Smaller ones have none. */
-#define FOVEA_SEGMENT_WITH_FORMATS (offsetof(fovea_segment, v_scales) + sizeof(fovea_code_scales))
-static inline const fovea_format *fovea_segment_format(const fovea_sequence *sequence, const fovea_segment *segment,
-                                                       int values) {
-  if (sequence->segment_size < FOVEA_SEGMENT_WITH_FORMATS) return NULL;
+static inline const fovea_format *fovea_segment_format(const fovea_segment *segment, int values) {
   return values ? segment->v_format : segment->k_format;
 }
-
-/* Bytes of segments that know their heads and dims. */
-#define FOVEA_SEGMENT_WITH_SIZES (offsetof(fovea_segment, v_dim) + sizeof(int64_t))
 
 /* Elements (bytes, if the side has a format) from a segment's pointer to where one layer's keys or values of a kv
  * head begin. */
@@ -54,10 +41,9 @@ static inline int64_t fovea_segment_head(const fovea_segment *segment, int value
 
 /* Whether two segments differ in nothing but their positions and the memory of their keys and values, as pages do:
  * what was found of the strides and types of one is true of the other. */
-static inline int fovea_segments_are_alike(const fovea_sequence *sequence, const fovea_segment *a,
-                                           const fovea_segment *b) {
+static inline int fovea_segments_are_alike(const fovea_segment *a, const fovea_segment *b) {
   const size_t begin = offsetof(fovea_segment, k_head);
-  return memcmp((const char *)a + begin, (const char *)b + begin, sequence->segment_size - begin) == 0;
+  return memcmp((const char *)a + begin, (const char *)b + begin, sizeof *a - begin) == 0;
 }
 
 /* Segments of small pages are many, far from the CPU, and read once for each head: prefetches the first `bytes`

@@ -30,8 +30,8 @@ int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values
     next = fovea_find_segment(sequence, position);
     if (!fovea_segment_holds(next, position)) return 0;
   }
-  const fovea_format *format = fovea_segment_format(sequence, next, values);
-  fovea_fetch_segment(sequence, next, format ? sequence->segment_size : FOVEA_SEGMENT_WITH_LAYERS);
+  const fovea_format *format = fovea_segment_format(next, values);
+  fovea_fetch_segment(sequence, next, format ? sizeof *next : offsetof(fovea_segment, k_format));
   const fovea_format *known = found->segment ? found->format : NULL;
   found->segment = next;
   found->format = format;
@@ -49,9 +49,9 @@ int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values
   return 1;
 }
 
-int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *segment,
-                        const fovea_segment_shape *shape, int values, fovea_reach *reach) {
-  int64_t layers = fovea_segment_layers(sequence, segment), layer_step = 0;
+int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                        fovea_reach *reach) {
+  int64_t layers = segment->layers, layer_step = 0;
   if (layers > 1) layer_step = values ? segment->v_layer : segment->k_layer;
   int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
   fovea_type type = values ? segment->v_type : segment->k_type;
@@ -84,17 +84,16 @@ static int has_scales(const fovea_segment *segment, int values) {
   return scales->scales || scales->zeros || scales->centre;
 }
 
-static fovea_status check_side(const fovea_sequence *sequence, const fovea_segment *segment,
-                               const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
-                               fovea_error *error) {
+static fovea_status check_side(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                               int64_t entry, int64_t number, fovea_error *error) {
   fovea_reach reach;
   const void *pointer = values ? segment->v : segment->k;
   int type = values ? (int)segment->v_type : (int)segment->k_type;
   const char *name = values ? "v" : "k";
-  if (fovea_segment_format(sequence, segment, values))
-    return FOVEA_BUILDS_FORMATS ? fovea_check_coded_side(sequence, segment, shape, values, entry, number, error)
+  if (fovea_segment_format(segment, values))
+    return FOVEA_BUILDS_FORMATS ? fovea_check_coded_side(segment, shape, values, entry, number, error)
                                 : fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
-  if (sequence->segment_size >= FOVEA_SEGMENT_WITH_FORMATS && has_scales(segment, values))
+  if (has_scales(segment, values))
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "sequences[%jd].segments[%jd].%s_scales is set, but %s_format is NULL", entry, number, name,
                       name);
@@ -103,7 +102,7 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
                       "sequences[%jd].segments[%jd].%s_type is %jd; it must be from 0 to %jd", entry, number, name,
                       (int64_t)type, (int64_t)FOVEA_TYPES - 1);
   }
-  if (!fovea_segment_reach(sequence, segment, shape, values, &reach)) {
+  if (!fovea_segment_reach(segment, shape, values, &reach)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].%s: the elements reach further than 2^57 from the first", entry,
                       number, name);
@@ -120,10 +119,8 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
 }
 
 /* The heads and dims of a segment that knows them are those of the call. */
-static fovea_status check_sizes(const fovea_sequence *sequence, const fovea_segment *segment,
-                                const fovea_segment_shape *shape, int64_t entry, int64_t number,
-                                fovea_error *error) {
-  if (sequence->segment_size < FOVEA_SEGMENT_WITH_SIZES) return FOVEA_OK;
+static fovea_status check_sizes(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t entry,
+                                int64_t number, fovea_error *error) {
   const struct {
     const char *name;
     int64_t wanted, known;
@@ -153,9 +150,8 @@ static int is_right_as(const fovea_segment *segment, const fovea_segment *other)
          segment->k_layout == FOVEA_KEYS_IN_ROWS;
 }
 
-static fovea_status check_segment(const fovea_sequence *sequence, const fovea_segment *segment,
-                                  const fovea_segment_shape *shape, int64_t entry, int64_t number,
-                                  fovea_error *error) {
+static fovea_status check_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t entry,
+                                  int64_t number, fovea_error *error) {
   const int64_t limit = POSITION_LIMIT;
   if (segment->first < 0 || segment->rows < 1 || segment->first > limit || segment->rows > limit) {
     return fovea_fail(
@@ -175,7 +171,7 @@ static fovea_status check_segment(const fovea_sequence *sequence, const fovea_se
                       "sequences[%jd].segments[%jd] has panels from position %jd; it must be a multiple of %jd",
                       entry, number, segment->first, (int64_t)FOVEA_PANEL_ROWS);
   }
-  const int64_t layers = fovea_segment_layers(sequence, segment);
+  const int64_t layers = segment->layers;
   if (layers < 0 || layers > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "sequences[%jd].segments[%jd].layers is %jd; it must be from 0 to %jd", entry, number, layers,
@@ -185,14 +181,14 @@ static fovea_status check_segment(const fovea_sequence *sequence, const fovea_se
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "layer is %jd; sequences[%jd].segments[%jd].layers is %jd",
                       shape->layer, entry, number, layers);
   }
-  fovea_status status = check_sizes(sequence, segment, shape, entry, number, error);
-  if (!status) status = check_side(sequence, segment, shape, 0, entry, number, error);
-  return status ? status : check_side(sequence, segment, shape, 1, entry, number, error);
+  fovea_status status = check_sizes(segment, shape, entry, number, error);
+  if (!status) status = check_side(segment, shape, 0, entry, number, error);
+  return status ? status : check_side(segment, shape, 1, entry, number, error);
 }
 
-static int has_plain_rows(const fovea_sequence *sequence, const fovea_segment *segment) {
-  return segment->k_layout == FOVEA_KEYS_IN_ROWS && !fovea_segment_format(sequence, segment, 0) &&
-         !fovea_segment_format(sequence, segment, 1);
+static int has_plain_rows(const fovea_segment *segment) {
+  return segment->k_layout == FOVEA_KEYS_IN_ROWS && !fovea_segment_format(segment, 0) &&
+         !fovea_segment_format(segment, 1);
 }
 
 /* The positions that a call wants, and what it may do without. */
@@ -262,10 +258,10 @@ static fovea_status check_segments(const fovea_sequence *sequence, const fovea_s
   int all_alike = 1;
   for (int64_t i = 0; i < sequence->count; i++) {
     const fovea_segment *segment = fovea_segment_at(sequence, i);
-    const int known = checked && fovea_segments_are_alike(sequence, segment, checked);
-    if (!known && (checked || !has_plain_rows(sequence, segment))) all_alike = 0;
+    const int known = checked && fovea_segments_are_alike(segment, checked);
+    if (!known && (checked || !has_plain_rows(segment))) all_alike = 0;
     if (!known || !is_right_as(segment, checked)) {
-      status = check_segment(sequence, segment, shape, entry, i, error);
+      status = check_segment(segment, shape, entry, i, error);
       checked = segment;
     }
     if (!status && segment->first != position) status = check_order(wanted, segment, i, position, error);
@@ -293,10 +289,9 @@ fovea_status fovea_check_read_sequence(const fovea_sequence *sequence, const fov
 
 /* Keys or values of a segment that is written to: each row has memory of its own, also rows that the call leaves
  * alone. */
-static fovea_status check_rows_apart(const fovea_sequence *sequence, const fovea_segment *segment,
-                                     const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
-                                     fovea_error *error) {
-  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+static fovea_status check_rows_apart(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                                     int64_t entry, int64_t number, fovea_error *error) {
+  const fovea_format *format = fovea_segment_format(segment, values);
   const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
   const int64_t dim = values ? shape->v_dim : shape->qk_dim, step = values ? segment->v_row : segment->k_row;
   int64_t keys = panels ? FOVEA_PANEL_ROWS : 1, size = panels ? fovea_panel_elements(dim, segment->k_type) : dim;
@@ -317,8 +312,8 @@ fovea_status fovea_check_written_sequence(const fovea_sequence *sequence, const 
   for (int64_t i = 0; begin < end && i < sequence->count && !status; i++) {
     const fovea_segment *segment = fovea_segment_at(sequence, i);
     if (segment->first >= end || segment->first + segment->rows <= begin) continue;
-    status = check_rows_apart(sequence, segment, shape, 0, entry, i, error);
-    if (!status) status = check_rows_apart(sequence, segment, shape, 1, entry, i, error);
+    status = check_rows_apart(segment, shape, 0, entry, i, error);
+    if (!status) status = check_rows_apart(segment, shape, 1, entry, i, error);
   }
   return status;
 }

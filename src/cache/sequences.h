@@ -8,8 +8,8 @@
 
 /* Bytes that the keys or the values of one layer of a segment take, counted from its pointer. 0 if those of all
  * layers reach further than 2^57 elements. */
-int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *segment,
-                        const fovea_segment_shape *shape, int values, fovea_reach *reach);
+int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                        fovea_reach *reach);
 
 /* A segment, and where the keys, or the values, of one layer and kv head begin in it. */
 typedef struct fovea_found_segment {

@@ -8,9 +8,6 @@
 #include "feature.h"
 
 #include <stddef.h>
-#include <string.h>
-
-/* The size of a term in the first version. */
 
 static const char *const names[FOVEA_POSITION_TERMS_LIMIT] = {"terms[0]", "terms[1]", "terms[2]", "terms[3]"};
 
@@ -20,8 +17,7 @@ static int64_t relative_places(const fovea_position_term *term) {
 }
 
 fovea_position_term fovea_position_term_at(const fovea_problem *problem, int64_t index) {
-  fovea_position_term term = {.batch = 0};
-  memcpy(&term, (const char *)problem->terms.list + (size_t)index * problem->terms.size, problem->terms.size);
+  fovea_position_term term = problem->terms.list[index];
   if (term.kind == FOVEA_POSITION_RELATIVE) fovea_resolve_stride(&term.head, relative_places(&term));
   return term;
 }

@@ -154,7 +154,7 @@ fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *given, double 
   if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scaling is NULL");
   if (given->struct_size != sizeof *given)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "scaling.struct_size is %ju; this library knows %ju: call fovea_rotary_scaling_init()",
+                      "scaling.struct_size is %ju; this library's is %ju; call fovea_rotary_scaling_init()",
                       (uint64_t)given->struct_size, (uint64_t)sizeof *given);
   if (!frequencies || !attention_factor)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", frequencies ? "attention_factor" : "frequencies");

@@ -21,27 +21,26 @@ static int is_near(const fovea_written *written, int count, const void *side, co
 }
 
 /* Whether a segment may share memory with an output: it is near, or has a format, whose parts are looked at. */
-static int may_share(const fovea_written *written, int count, const fovea_sequence *sequence,
-                     const fovea_segment *segment, const fovea_segment_shape *shape, segment_reach *known) {
-  if (fovea_segment_format(sequence, segment, 0) || fovea_segment_format(sequence, segment, 1)) return 1;
+static int may_share(const fovea_written *written, int count, const fovea_segment *segment,
+                     const fovea_segment_shape *shape, segment_reach *known) {
+  if (fovea_segment_format(segment, 0) || fovea_segment_format(segment, 1)) return 1;
   if (!known->of || segment->rows != known->of->rows ||
-      (!known->alike && !fovea_segments_are_alike(sequence, segment, known->of))) {
-    fovea_segment_reach(sequence, segment, shape, 0, &known->keys);
-    fovea_segment_reach(sequence, segment, shape, 1, &known->values);
+      (!known->alike && !fovea_segments_are_alike(segment, known->of))) {
+    fovea_segment_reach(segment, shape, 0, &known->keys);
+    fovea_segment_reach(segment, shape, 1, &known->values);
     known->of = segment;
   }
   return is_near(written, count, segment->k, &known->keys) || is_near(written, count, segment->v, &known->values);
 }
 
 /* The same for a part of a side; a side without a format has one. */
-static int part_is_near(const fovea_written *written, int count, const fovea_sequence *sequence,
-                        const fovea_segment *segment, const fovea_segment_shape *shape, int values, int part,
-                        fovea_interval keys) {
-  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+static int part_is_near(const fovea_written *written, int count, const fovea_segment *segment,
+                        const fovea_segment_shape *shape, int values, int part, fovea_interval keys) {
+  const fovea_format *format = fovea_segment_format(segment, values);
   uintptr_t begin, end;
   if (!format) {
     fovea_reach reach;
-    return fovea_segment_reach(sequence, segment, shape, values, &reach) &&
+    return fovea_segment_reach(segment, shape, values, &reach) &&
            is_near(written, count, values ? segment->v : segment->k, &reach);
   }
   if (!FOVEA_BUILDS_FORMATS) return 0;
@@ -56,13 +55,11 @@ static int part_is_near(const fovea_written *written, int count, const fovea_seq
 
 /* Checks one part of a side. */
 static fovea_status check_part(const fovea_plan *plan, const fovea_written *written, int count,
-                               const fovea_sequence *sequence, const fovea_segment *segment,
-                               const fovea_segment_shape *shape, int values, int part, fovea_interval keys,
-                               fovea_error *error) {
-  if (!part_is_near(written, count, sequence, segment, shape, values, part, keys)) return FOVEA_OK;
+                               const fovea_segment *segment, const fovea_segment_shape *shape, int values, int part,
+                               fovea_interval keys, fovea_error *error) {
+  if (!part_is_near(written, count, segment, shape, values, part, keys)) return FOVEA_OK;
   for (int64_t position = keys.begin; position < keys.end;) {
-    fovea_claim claim =
-        fovea_claim_segment(sequence, segment, shape, values, part, shape->layer, &position, keys.end);
+    fovea_claim claim = fovea_claim_segment(segment, shape, values, part, shape->layer, &position, keys.end);
     for (int i = 0; i < count && claim.run > 0; i++) {
       fovea_status status = fovea_check_claim(plan, &written[i], values ? "v" : "k", &claim, error);
       if (status) return status;
@@ -73,15 +70,14 @@ static fovea_status check_part(const fovea_plan *plan, const fovea_written *writ
 
 /* Checks the keys or values of a segment at positions begin to end - 1; of panels, the whole panels. */
 static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
-                                       const fovea_sequence *sequence, const fovea_segment *segment,
-                                       const fovea_segment_shape *shape, int values, fovea_interval keys,
-                                       fovea_error *error) {
+                                       const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                                       fovea_interval keys, fovea_error *error) {
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
     keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
     keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   }
   for (int part = 0; part < FOVEA_PARTS; part++) {
-    fovea_status status = check_part(plan, written, count, sequence, segment, shape, values, part, keys, error);
+    fovea_status status = check_part(plan, written, count, segment, shape, values, part, keys, error);
     if (status) return status;
   }
   return FOVEA_OK;
@@ -99,9 +95,9 @@ static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_ent
   for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
     const fovea_segment *segment = fovea_segment_at(sequence, i);
     fovea_interval keys = fovea_intersect(seen, (fovea_interval){segment->first, segment->first + segment->rows});
-    if (keys.begin >= keys.end || !may_share(written, count, sequence, segment, &shape, &known)) continue;
-    fovea_status status = check_segment_side(plan, written, count, sequence, segment, &shape, 0, keys, error);
-    if (!status) status = check_segment_side(plan, written, count, sequence, segment, &shape, 1, keys, error);
+    if (keys.begin >= keys.end || !may_share(written, count, segment, &shape, &known)) continue;
+    fovea_status status = check_segment_side(plan, written, count, segment, &shape, 0, keys, error);
+    if (!status) status = check_segment_side(plan, written, count, segment, &shape, 1, keys, error);
     if (status) return status;
   }
   return FOVEA_OK;

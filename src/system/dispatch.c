@@ -188,7 +188,8 @@ static const char *environment(void) {
 static fovea_status write_report(int i, fovea_isa_report *report, fovea_error *error) {
   const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32), *kernels = candidates[i].kernels;
   if (report->struct_size != sizeof *report) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "report.struct_size is %ju; this library knows %ju",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "report.struct_size is %ju; this library's is %ju; call fovea_isa_report_init()",
                       (uint64_t)report->struct_size, (uint64_t)sizeof *report);
   }
   *report = (fovea_isa_report){

@@ -157,7 +157,8 @@ static void disagree(struct comparison *comparison, const char *isa, const char 
 
 struct comparison call_run(struct call *call) {
   struct comparison comparison = {.agrees = true};
-  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
   const int64_t count = result_count(call);
   const size_t size = (size_t)count * type_size(result_type(call));
   void *first = call_memory(call, count, sizeof(float)), *o = call_memory(call, count, sizeof(float));

@@ -22,7 +22,8 @@ void report_line(const struct result *result) {
 }
 
 void report_summary(const struct report *report) {
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   printf("%d cases: %d passed, %d failed, %d not run, %d of other operators; on", report->count,
          report_count(report, OUTCOME_PASSED), report_count(report, OUTCOME_FAILED),
          report_count(report, OUTCOME_NOT_RUN), report_count(report, OUTCOME_OTHER_OPERATOR));

@@ -53,29 +53,20 @@ static int is_side(const void *pointer, fovea_type type) {
 }
 
 int are_pages(const fovea_pages *pages) {
-  return pages->count >= 1 && pages->page_rows >= 1 && pages->kv_heads >= 1 && pages->qk_dim >= 1 &&
-         pages->v_dim >= 1 && is_type(pages->k_type) && is_type(pages->v_type) && pages->k != NULL &&
-         pages->v != NULL &&
+  return pages->segment_size == sizeof(fovea_segment) && pages->count >= 1 && pages->page_rows >= 1 &&
+         pages->kv_heads >= 1 && pages->qk_dim >= 1 && pages->v_dim >= 1 && is_type(pages->k_type) &&
+         is_type(pages->v_type) && pages->k != NULL && pages->v != NULL &&
          (pages->k_layout == FOVEA_KEYS_IN_ROWS ||
           (pages->k_layout == FOVEA_KEYS_IN_PANELS && pages->page_rows % FOVEA_PANEL_ROWS == 0));
-}
-
-int is_segment_size(size_t size) {
-  return size >= EARLIER_SEGMENT && size <= sizeof(fovea_segment) && size % _Alignof(fovea_segment) == 0;
-}
-
-const fovea_segment *segment_at(const fovea_sequence *sequence, int64_t i) {
-  return (const fovea_segment *)(const void *)((const char *)sequence->segments +
-                                               (size_t)i * sequence->segment_size);
 }
 
 int sequence_ascends(const fovea_sequence *sequence) {
   const int64_t limit = INT64_C(1) << 48;
   int64_t next = 0;
-  if (!is_segment_size(sequence->segment_size)) return 0;
+  if (sequence->segment_size != sizeof(fovea_segment)) return 0;
   if (sequence->segments == NULL || sequence->count < 1) return 0;
   for (int64_t i = 0; i < sequence->count; i++) {
-    const fovea_segment *segment = segment_at(sequence, i);
+    const fovea_segment *segment = &sequence->segments[i];
     const int layout = (int)segment->k_layout;
     if (segment->first < 0 || segment->first > limit || segment->rows < 1 || segment->rows > limit) return 0;
     if (i > 0 && segment->first < next) return 0;
@@ -90,7 +81,7 @@ int sequence_ascends(const fovea_sequence *sequence) {
 int sequence_reaches(const fovea_sequence *sequence, int64_t begin, int64_t end) {
   if (begin >= end) return 1;
   if (!sequence_ascends(sequence)) return 0;
-  const fovea_segment *last = segment_at(sequence, sequence->count - 1);
+  const fovea_segment *last = &sequence->segments[sequence->count - 1];
   return end <= last->first + last->rows;
 }
 
@@ -98,7 +89,7 @@ int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end) {
   if (begin >= end) return 1;
   if (!sequence_reaches(sequence, begin, end) || sequence->segments[0].first > begin) return 0;
   for (int64_t i = 1; i < sequence->count; i++) {
-    const fovea_segment *before = segment_at(sequence, i - 1), *segment = segment_at(sequence, i);
+    const fovea_segment *before = &sequence->segments[i - 1], *segment = &sequence->segments[i];
     const int64_t hole = before->first + before->rows;
     if (hole < segment->first && hole < end && segment->first > begin) return 0;
   }
@@ -107,16 +98,16 @@ int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end) {
 
 int holds_position(const fovea_sequence *sequence, int64_t position) {
   for (int64_t i = 0; i < sequence->count; i++) {
-    const fovea_segment *segment = segment_at(sequence, i);
+    const fovea_segment *segment = &sequence->segments[i];
     if (position >= segment->first && position < segment->first + segment->rows) return 1;
   }
   return 0;
 }
 
 int sequence_fits(const fovea_sequence *sequence, const struct row_shape *shape, int64_t begin, int64_t end) {
-  if (begin >= end || sequence->segment_size < sizeof(fovea_segment)) return 1;
+  if (begin >= end) return 1;
   for (int64_t i = 0; i < sequence->count; i++) {
-    const fovea_segment *segment = segment_at(sequence, i);
+    const fovea_segment *segment = &sequence->segments[i];
     if (segment->kv_heads != 0 && segment->kv_heads != shape->kv_heads) return 0;
     if (segment->qk_dim != 0 && segment->qk_dim != shape->qk_dim) return 0;
     if (segment->v_dim != 0 && segment->v_dim != shape->v_dim) return 0;
@@ -126,8 +117,8 @@ int sequence_fits(const fovea_sequence *sequence, const struct row_shape *shape,
 
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position) {
   int64_t i = 0;
-  while (position >= segment_at(sequence, i)->first + segment_at(sequence, i)->rows) i++;
-  return segment_at(sequence, i);
+  while (position >= sequence->segments[i].first + sequence->segments[i].rows) i++;
+  return &sequence->segments[i];
 }
 
 /* In a panel of bf16 an odd last dim lies beside a zero, which is written with it. */

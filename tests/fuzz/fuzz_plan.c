@@ -17,8 +17,8 @@ enum { BUDGET = 2000000, ROWS_COUNTED = 1 << 14 };
 
 /* What all calls for one input share. */
 struct subject {
-  const fovea_problem *given; /* in memory of the size that its struct_size states */
-  fovea_problem problem;      /* the same, completed with defaults */
+  const fovea_problem *given; /* in memory of its own */
+  fovea_problem problem;      /* the same */
   fovea_plan *plan;
   struct tensors tensors;
   int with_lse;
@@ -31,24 +31,12 @@ static fovea_problem *given_problem(const fovea_problem *problem, struct bytes *
   size_t size = sizeof *problem;
   if (bytes_one_in(bytes, 16)) size = (size_t)wild_number(bytes);
   if (bytes_one_in(bytes, 16)) size = offsetof(fovea_problem, q_type) + 8 * (size_t)bytes_below(bytes, 12);
-  size_t there = size;
-  if (size < sizeof size || size > sizeof *problem) there = sizeof size; /* refused before anything else is read */
+  const size_t there = size == sizeof *problem ? size : sizeof size; /* refused before anything else is read */
   fovea_problem *given = malloc(there);
   if (given == NULL) abort();
   memcpy(given, problem, there);
   memcpy(given, &size, sizeof size);
   return given;
-}
-
-static fovea_problem completed(const fovea_problem *given) {
-  fovea_problem problem;
-  memset(&problem, 0, sizeof problem);
-  if (given->struct_size < sizeof problem)
-    fovea_problem_init(&problem, given->batch, given->heads, given->kv_heads, given->q_len, given->kv_len,
-                       given->qk_dim, given->v_dim);
-  fovea_problem_resolve(&problem, NULL);
-  memcpy(&problem, given, given->struct_size);
-  return problem;
 }
 
 /* If a problem has no plan, it has no run either, whatever the tensors are. */
@@ -338,7 +326,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     expect_failure(status, &error);
     expect_refusal(given, description.isa, status);
   } else {
-    subject.problem = completed(given);
+    subject.problem = *given;
     question(&subject, &bytes);
     run(&subject, &bytes);
   }

@@ -102,6 +102,7 @@ static void create_pages(struct scene *scene) {
   pages->k = spoiled(scene, pages->k);
   pages->v = spoiled(scene, pages->v);
   if (scene->wild) wild_edit(pages, page_fields, COUNT(page_fields), bytes);
+  if (scene->wild && bytes_one_in(bytes, 32)) pages->segment_size = (size_t)wild_number(bytes);
 }
 
 static int64_t any_dim(struct bytes *bytes) {
@@ -125,12 +126,11 @@ void scene_destroy(struct scene *scene) {
 }
 
 void scene_set(struct scene *scene, int64_t entry, const fovea_segment *segments, int64_t count) {
-  const size_t size = count > 0 && segments[0].rows % 3 == 0 ? EARLIER_SEGMENT : sizeof *segments;
-  char *own = allocate(count, size);
-  for (int64_t i = 0; i < count; i++) memcpy(own + (size_t)i * size, &segments[i], size);
+  fovea_segment *own = allocate(count, sizeof *own);
+  for (int64_t i = 0; i < count; i++) own[i] = segments[i];
   free(scene->segments[entry]);
   scene->segments[entry] = own;
-  scene->sequences[entry] = (fovea_sequence){(const fovea_segment *)(const void *)own, count, size};
+  scene->sequences[entry] = fovea_sequence_of(own, count);
 }
 
 static int cut_segment(struct scene *scene, fovea_segment *segment, int64_t first) {
@@ -202,17 +202,15 @@ void scene_punch(struct scene *scene, int64_t entry) {
   fovea_segment pieces[4 * SCENE_SEGMENTS];
   int64_t count = 0, first, last;
   if (!sequence->segments || sequence->count < 1 || sequence->count > 2 * SCENE_SEGMENTS) return;
-  if (!is_segment_size(sequence->segment_size)) return;
   first = sequence->segments[0].first;
   if (!sequence_ascends(sequence)) return;
-  const fovea_segment *end = segment_at(sequence, sequence->count - 1);
+  const fovea_segment *end = &sequence->segments[sequence->count - 1];
   last = end->first + end->rows;
   if (last - first < 3 || last - first > 1024) return;
   const int64_t begin = first + bytes_below(bytes, last - first - 1);
   const int64_t behind = begin + 1 + bytes_below(bytes, last - begin - 1);
   for (int64_t i = 0; i < sequence->count; i++) {
-    fovea_segment segment = {.rows = 0};
-    memcpy(&segment, segment_at(sequence, i), sequence->segment_size);
+    const fovea_segment segment = sequence->segments[i];
     const int64_t after = segment.first + segment.rows;
     int64_t again = behind > segment.first ? behind : segment.first; /* where rows are held again */
     if (segment.k_layout == FOVEA_KEYS_IN_PANELS) again = (again + 15) / 16 * 16;
@@ -230,8 +228,8 @@ void scene_positions(struct scene *scene, const fovea_sequence *sequence, int64_
                      int64_t *end) {
   struct bytes *bytes = scene->bytes;
   *begin = *end = 0;
-  if (sequence->segments == NULL || sequence->count < 1 || !is_segment_size(sequence->segment_size)) return;
-  const fovea_segment *last = segment_at(sequence, sequence->count - 1);
+  if (sequence->segments == NULL || sequence->count < 1 || sequence->segment_size != sizeof(fovea_segment)) return;
+  const fovea_segment *last = &sequence->segments[sequence->count - 1];
   const int64_t first = sequence->segments[0].first;
   int64_t held = (int64_t)((uint64_t)last->first + (uint64_t)last->rows - (uint64_t)first);
   if (held < 0 || held > 1024) held = scene->wild ? 1024 : 0;

@@ -153,7 +153,8 @@ static const fovea_group_report *report_of(const fovea_library_info *info, const
 }
 
 int main(int count, char **lacking) {
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   if (fovea_info(&info) != FOVEA_OK) return 1;
   for (int i = 0; i < info.group_count; i++) {
     int is_lacking = 0;

@@ -211,7 +211,7 @@ static void test_refused(void **state) {
   REFUSED(p.down.in++, FOVEA_ERROR_ARGUMENT, "down.in");
   REFUSED(p.norms[0].dim--, FOVEA_ERROR_ARGUMENT, "self_norm.dim is");
   REFUSED(p.norms[2].dim--, FOVEA_ERROR_ARGUMENT, "feed_norm.dim is 23");
-  REFUSED(p.block.struct_size = 0, FOVEA_ERROR_ARGUMENT, "block.struct_size is 0, less than");
+  REFUSED(p.block.struct_size = 0, FOVEA_ERROR_ARGUMENT, "block.struct_size is 0, and this library's is");
   REFUSED(p.block.struct_size = SIZE_MAX, FOVEA_ERROR_ARGUMENT,
           "block.struct_size: or the struct was not initialised");
   REFUSED(p.norms[2].eps = -1, FOVEA_ERROR_ARGUMENT, "eps");

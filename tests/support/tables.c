@@ -15,7 +15,8 @@ static int is_listed(const fovea_kernels *const *tables, int last) {
 }
 
 static void list_tables(const fovea_kernels **tables, int with_pairs) {
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   int count = 0;
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
     if (!isa.usable || (isa.type != FOVEA_F32) != with_pairs) continue;

@@ -493,7 +493,8 @@ void assert_contract(const struct trial *trial, int64_t budget) {
 }
 
 static void list_isas(const char **names, int with_pairs, int with_other_names) {
-  fovea_isa_report report = {.struct_size = sizeof report};
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
   int count = 0;
   for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
     if (!report.usable || (!with_pairs && report.type != FOVEA_F32)) continue;

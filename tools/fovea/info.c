@@ -142,7 +142,8 @@ static bool print_speeds(int threads, failure *why) {
 }
 
 static void print_sets(void) {
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   putchar('\n');
   printf("%-*s  usable  chosen  reason\n", WIDTH, "");
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
@@ -160,7 +161,8 @@ bool info_command(int argument_count, char **arguments, failure *why) {
   if (argument_count > measures)
     return fail(why, "unexpected argument '%s' (see fovea info --help)", arguments[measures]);
 
-  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_library_info info;
+  fovea_library_info_init(&info);
   fovea_status status = fovea_info(&info);
   if (status != FOVEA_OK) return fail(why, "%s", fovea_status_text(status));
   print_info(&info);

@@ -221,7 +221,8 @@ static bool test_amx(failure *why) {
 }
 
 static bool test_every_isa(failure *why) {
-  fovea_isa_report isa = {.struct_size = sizeof isa};
+  fovea_isa_report isa;
+  fovea_isa_report_init(&isa);
   bool passed = true;
   int usable = 0;
   for (int i = 0; fovea_isa_at(i, &isa) == FOVEA_OK; i++) {
