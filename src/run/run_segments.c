@@ -123,7 +123,7 @@ fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *t
 /* Sequences and layer are in a group of the tensors. Heads and dims, which segments may not have, are the problem's. */
 static fovea_status name_group(fovea_status status, fovea_error *error) {
   if (!status || !error) return status;
-  const int in_group = strncmp(error->field, "sequences", sizeof "sequences" - 1) == 0 || error->field[0] == 'l';
+  const int in_group = memcmp(error->field, "sequences", sizeof "sequences" - 1) == 0 || error->field[0] == 'l';
   return in_group ? fovea_fail_within("cache", status, error) : status;
 }
 
