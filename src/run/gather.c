@@ -211,7 +211,7 @@ void fovea_count_gathered(const fovea_visibility *by, const fovea_visible_tile *
   for (int i = 0; i < tile->count; i++) {
     fovea_key_list list = list_of(by, tile, i);
     while (take_keys(&list, &taken)) {
-      counts->pairs_seen += taken.count;
+      counts->pairs_visible += taken.count;
       counts->pairs_computed += (taken.count + lanes - 1) / lanes * lanes;
     }
   }
