@@ -240,7 +240,7 @@ static void test_refusals(void **state) {
   const fovea_sequence sequence = fovea_sequence_of(segments, 2);
   fovea_error error;
   assert_int_equal(attend(&sequence, 0, 2, 30, &error), FOVEA_ERROR_ARGUMENT);
-  assert_text(&error, "segments[1] begins at position 20; the one before ends before 5: set holes");
+  assert_text(&error, "segments[1] begins at position 20; the one before ends before 5: set cache.holes");
   assert_int_equal(attend(&sequence, 0, 20, 30, &error), FOVEA_OK); /* nobody asks for the hole */
   assert_int_equal(attend(&sequence, 0, 4, 5, &error), FOVEA_OK);
   assert_int_equal(attend(&sequence, 0, 0, 5, &error), FOVEA_ERROR_ARGUMENT);

@@ -232,7 +232,7 @@ static void test_used_of_a_mask(void **state) {
   }
 }
 
-/* O whose later batch entries lie before the first in memory. */
+/* O whose later batch elements lie before the first in memory. */
 static void test_negative_batch_stride(void **state) {
   (void)state;
   enum { BATCH = 5, ROWS = 3, DIM = 8, ENTRY = ROWS * DIM };

@@ -197,7 +197,7 @@ static void test_refusals(void **state) {
   problem.state = 0;
   problem.kv_len = INT64_C(1) << 31;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT,
-                        "kv_len: with top_k it must be at most 2147483647");
+                        "kv_len: with top.k it must be at most 2147483647");
   trial_destroy(&trial);
 }
 

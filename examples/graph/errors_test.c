@@ -180,7 +180,7 @@ static void test_options(void **state) {
     const char *words[ARGUMENTS_LIMIT], *part;
   } cases[] = {
       {{"check"}, "'check' is one word too many"}, {{"--threads", "3x"}, "--threads is '3x'"},
-      {{"--threads", "-1"}, "--threads is '-1'"},  {{"--isa"}, "--isa wants something behind it"},
+      {{"--threads", "-1"}, "--threads is '-1'"},  {{"--isa"}, "--isa wants something after it"},
       {{"--speed", "9"}, "no option --speed"},
   };
   char name[] = "fovea_graph";

@@ -388,7 +388,7 @@ static void test_options(void **state) {
   static const struct {
     const char *words[3], *part;
   } cases[] = {{{NULL}, "needs a text"},
-               {{"--check"}, "wants something behind it"},
+               {{"--check"}, "wants something after it"},
                {{"--beam", "4", "may"}, "no option --beam"},
                {{"may", "june"}, "one word too many"},
                {{"may", "--check", "file"}, "would not be used"},

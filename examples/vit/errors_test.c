@@ -200,7 +200,7 @@ static void test_options(void **state) {
       {{"show", "3", "--batch", "2"}, "--batch is for check"},
       {{"check", "--batch", "0"}, "--batch is '0'; it must be a whole number from 1"},
       {{"check", "--threads", "99999999999999999999"}, "--threads is"},
-      {{"check", "--isa"}, "--isa wants something behind it"},
+      {{"check", "--isa"}, "--isa wants something after it"},
       {{"check", "--speed", "9"}, "no option --speed"},
   };
   char name[] = "fovea_vit";

@@ -110,7 +110,7 @@ static fovea_status check_unused(const subject *s) {
   if (f->sums && (f->place == FOVEA_SCALES_APART || f->key_group != 1 || f->formula != FOVEA_FORMULA_SCALE ||
                   f->scale_type != FOVEA_F32))
     return refuse(s, FOVEA_ERROR_UNUSED, "sums", f->sums,
-                  "be 0: sums lie behind f32 scales of single keys, with FOVEA_FORMULA_SCALE");
+                  "be 0: sums lie after f32 scales of single keys, with FOVEA_FORMULA_SCALE");
   return FOVEA_OK;
 }
 
@@ -188,7 +188,7 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
   const subject s = {format, dim, entry, number, values, error};
   if (format->struct_size != sizeof *format)
     return refuse(&s, FOVEA_ERROR_ARGUMENT, "struct_size", (int64_t)format->struct_size,
-                  "be that of this library; call fovea_format_init()");
+                  "be the size in this library; call fovea_format_init()");
   fovea_status status = check_kinds(&s);
   if (!status) status = check_unused(&s);
   if (!status) status = check_groups(&s);

@@ -106,10 +106,11 @@ fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_coun
     status = fovea_cache_contiguous(at, 0, &segment, error);
     if (status) return status;
     if (at->struct_size != pages->struct_size || at->page_rows != pages->page_rows) {
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].%s is %jd; that of pages[0] is %jd", i,
-                        at->struct_size != pages->struct_size ? "struct_size" : "page_rows",
-                        at->struct_size != pages->struct_size ? (int64_t)at->struct_size : at->page_rows,
-                        at->struct_size != pages->struct_size ? (int64_t)pages->struct_size : pages->page_rows);
+      const int sizes = at->struct_size != pages->struct_size;
+      const char *const name = sizes ? "struct_size" : "page_rows";
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].%s is %jd; pages[0].%s is %jd", i, name,
+                        sizes ? (int64_t)at->struct_size : at->page_rows, name,
+                        sizes ? (int64_t)pages->struct_size : pages->page_rows);
     }
     if (pool && at->count < pool->count) {
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].count is %jd; the pool has %jd pages", i,

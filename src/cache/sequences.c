@@ -222,8 +222,8 @@ static fovea_status check_order(const wanted_positions *wanted, const fovea_segm
   }
   return fovea_fail(
       error, FOVEA_ERROR_ARGUMENT,
-      "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd: set holes of "
-      "the problem to 1 if keys between them do not exist (docs/caches.md, \"Forgetting\")",
+      "sequences[%jd].segments[%jd] begins at position %jd; the one before ends before %jd: set cache.holes "
+      "to 1 if keys between them do not exist (docs/caches.md, \"Forgetting\")",
       wanted->entry, number, segment->first, position);
 }
 

@@ -17,7 +17,7 @@ fovea_status fovea_check_score_output(const fovea_problem *p, fovea_error *error
   fovea_status status = check_range("scores.heads", p->scores.heads, "heads", p->heads, error);
   if (!status) status = check_range("scores.rows", p->scores.rows, "q_len", p->q_len, error);
   if (status || fovea_is_all(p->scores.keys)) return status;
-  return check_range("scores.keys", p->scores.keys, p->cu_seqlens_kv ? "the longest entry" : "kv_len",
+  return check_range("scores.keys", p->scores.keys, p->cu_seqlens_kv ? "the longest sequence" : "kv_len",
                      fovea_score_keys(p), error);
 }
 
@@ -31,7 +31,7 @@ fovea_status fovea_check_top_k(const fovea_problem *p, fovea_error *error) {
                       (int64_t)FOVEA_TOP_K_LIMIT);
   }
   if (p->kv_len <= INT32_MAX) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_len is %jd; with top_k it must be at most %jd", p->kv_len,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_len is %jd; with top.k it must be at most %jd", p->kv_len,
                     (int64_t)INT32_MAX);
 }
 

@@ -88,7 +88,7 @@ struct fovea_plan {
   size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
   size_t parts_scratch;              /* bytes after the workers' scratch, shared by all workers: states of parts */
   size_t rows_scratch;               /* bytes after these: numbers of all rows, row_numbers.h */
-  fovea_entry *entries;              /* one per batch entry, the longest first */
+  fovea_entry *entries;              /* one per batch element, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* the bytes of each tensor that a run uses */
   fovea_positions positions;         /* the problem's position terms */
 };

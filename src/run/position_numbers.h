@@ -11,7 +11,7 @@ typedef struct fovea_key_range {
 } fovea_key_range;
 
 /* Writes the numbers of these keys, `step` floats apart: of ALIBI the distance, which kernels multiply by slopes.
- * `numbers` are those of the row's batch entry and head. Keys behind a GRID get any number. Returns 1 if
+ * `numbers` are those of the row's batch element and head. Keys behind a GRID get any number. Returns 1 if
  * a number is -Inf. */
 int fovea_position_numbers(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
                            fovea_key_range keys, float *to, int64_t step);

@@ -69,7 +69,7 @@ static fovea_status check_alike(const fovea_state *left, const char *name, const
                {"dim", state->dim, left->dim}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     if (sizes[i].value == sizes[i].wanted) continue;
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; it must be left's, %jd", name, sizes[i].name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; it must be as in left, %jd", name, sizes[i].name,
                       sizes[i].value, sizes[i].wanted);
   }
   return FOVEA_OK;
@@ -141,7 +141,7 @@ static fovea_problem outputs_alone(const fovea_problem *problem) {
 static fovea_status check_normaliser(const fovea_problem *problem, int to_state, fovea_error *error) {
   if (to_state && problem->normaliser.kind != FOVEA_NORMALISER_SOFTMAX) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "normaliser is %jd and would not be used: states are made of the softmax's outputs only",
+                      "normaliser.kind is %jd and would not be used: states are made of the softmax's outputs only",
                       (int64_t)problem->normaliser.kind);
   }
   if (!to_state && problem->normaliser.divisor == FOVEA_DIVISOR_KEYS) {

@@ -54,7 +54,7 @@ static int64_t places_of(const fovea_position_term *term) {
   }
 }
 
-/* Numbers of all batch entries, heads and places; strides that are 0 only leave some of them unused. */
+/* Numbers of all batch elements, heads and places; strides that are 0 only leave some of them unused. */
 static bool make_terms(selftest_data *data) {
   const selftest_features *features = &data->description->features;
   for (int i = 0; i < (int)features->term_count; i++) {
