@@ -36,7 +36,7 @@ void fovea_nn_graph_tensors_init_sized(fovea_nn_graph_tensors *tensors, size_t s
                                        const fovea_nn_graph *graph, int64_t nodes, int64_t sources,
                                        const int64_t *edge_starts, const int64_t *edge_sources, const void *queries,
                                        const void *keys, void *y) {
-  (void)graph; /* strides are those of what runs */
+  (void)graph; /* with the strides of what runs */
   const fovea_nn_graph_tensors defaults = {.struct_size = struct_size,
                                            .nodes = nodes,
                                            .sources = sources,

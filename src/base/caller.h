@@ -25,7 +25,7 @@ fovea_status fovea_read_move(const fovea_move *given, fovea_move *move, fovea_er
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error);
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error);
 
-/* Refuses segments whose size is that of no version. `entry` is for the text. */
+/* Refuses segments whose size no version has. `entry` is for the text. */
 fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error);
 
 /* `name` is the caller's name of the state. */

@@ -216,7 +216,7 @@ fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, in
 
 /* ---- The form that kernels know ------------------------------------------------------------------------------ */
 
-/* Scales and zeros in front of or behind the codes of each group of dims. */
+/* Scales and zeros in front of or after the codes of each group of dims. */
 static void lay_out_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
   const int64_t group = group_of(format, dim), codes = fovea_code_bytes(format, group);
   const int64_t scale = fovea_scale_bytes(format);
@@ -229,7 +229,7 @@ static void lay_out_groups(const fovea_format *format, int64_t dim, fovea_code_l
   layout->unit_bytes = dim / group * (codes + beside);
 }
 
-/* The same in front of or behind the codes of a group of keys. */
+/* The same in front of or after the codes of a group of keys. */
 static void lay_out_key_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
   const int64_t groups = dim / group_of(format, dim), scales = groups * fovea_scale_bytes(format);
   const int64_t beside = scales * (layout->has_zeros ? 2 : 1);
@@ -281,7 +281,7 @@ static void lay_out_order(const fovea_format *format, fovea_code_layout *layout)
   }
 }
 
-/* Whether rows are those of the mode int8: int8_rows of fovea_codes. */
+/* Whether rows are what int8 mode multiplies: int8_rows of fovea_codes. */
 static int has_int8_rows(const fovea_format *format, int64_t dim) {
   if (format->code != FOVEA_CODE_S8 || format->formula != FOVEA_FORMULA_SCALE || group_of(format, dim) != dim)
     return 0;

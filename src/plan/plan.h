@@ -33,7 +33,7 @@ typedef enum fovea_engine_kind {
 
 /* How the keys of an entry lie. */
 typedef enum fovea_key_places {
-  FOVEA_KEYS_LIE_IN_ROWS,  /* one after the other, at least those of most blocks */
+  FOVEA_KEYS_LIE_IN_ROWS,  /* one after the other, at least in most blocks */
   FOVEA_KEYS_LIE_IN_PAGES, /* in rows of so small pages that blocks must be copied before rows can lie in the lanes
                             */
   FOVEA_KEYS_LIE_IN_PANELS,

@@ -10,7 +10,7 @@ typedef struct gathered_keys {
   int count;
   int32_t positions[FOVEA_BLOCK_KEYS];
   const void *keys[FOVEA_BLOCK_KEYS];   /* padded to whole panels, as decode_score() wants them */
-  const void *values[FOVEA_BLOCK_KEYS]; /* likewise: it prefetches them */
+  const void *values[FOVEA_BLOCK_KEYS]; /* of the same keys: it prefetches them */
 } gathered_keys;
 
 /* What is left of a row's list. */
