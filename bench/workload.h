@@ -61,7 +61,7 @@ typedef struct bench_shape {
   bench_mask mask;       /* without causal, window and chunks */
   bench_cache cache;
   int64_t page_rows, page_gap; /* 0: 16; numbers between pages: multiples of 4 KB crowd few sets of caches */
-  const char *format;          /* the preset of a narrow cache of f32 problems, "q8_0"; NULL: none */
+  const char *format;          /* the preset of a quantised cache of f32 problems, "q8_0"; NULL: none */
   int64_t shaw;                /* the distance of Shaw's keys and values; 0: none */
   fovea_position_kind term;    /* 0: none; a grid is one line of seven cells after the other */
   bench_pattern pattern;
@@ -113,7 +113,7 @@ typedef struct bench_interval {
 } bench_interval;
 bench_interval bench_seen(const bench_shape *shape, const bench_entry *entry, int64_t row);
 
-/* Flops of the two products over the pairs that are seen. */
+/* Flops of the two products over the visible pairs. */
 double bench_useful_flops(const bench_workload *workload);
 
 /* Memory aligned for any vector, in huge pages if the system grants them, and already mapped. NULL without memory.

@@ -1,4 +1,4 @@
-/* Padded batches: padding behind the rows and keys of an entry, or in front of them, changes no bit of it; a
+/* Padded batches: padding after the rows and keys of an entry, or in front of them, changes no bit of it; a
  * diagonal that nobody asked for is refused. */
 #include "support/check.h"
 #include "support/problems.h"

@@ -175,7 +175,7 @@ static void test_trees(void **state) {
   GOOD(fovea_rule_tree(END, 0, NULL));
 }
 
-/* A neighbourhood of one axis, behind one of length 3. */
+/* A neighbourhood of one axis, after one of length 3. */
 static fovea_rule neighbourhood(int64_t length, int64_t window, int64_t dilation, int causal) {
   const fovea_rule_axis axis[] = {{3, 1, 1, 0}, {length, window, dilation, causal}};
   return fovea_rule_neighbourhood(2, axis);

@@ -99,7 +99,7 @@ static void test_good_calls(void **state) {
   ROTATION_ACCEPTED(rotation->first_position = -furthest);
   ROTATION_ACCEPTED(rotation->first_position = furthest - ROWS + 1);
   ROTATION_ACCEPTED(rotation->to = from);
-  ROTATION_ACCEPTED(rotation->to = from + COUNT); /* right behind `from` */
+  ROTATION_ACCEPTED(rotation->to = from + COUNT); /* right after `from` */
   ROTATION_ACCEPTED(rotation->rows = 0; rotation->from = rotation->to = NULL; rotation->batch = INT64_C(1) << 40);
 }
 

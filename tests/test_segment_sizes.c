@@ -1,5 +1,5 @@
 /* Segments of programs that were compiled with fewer fields: the library steps through them by the size that they
- * have, reads and writes nothing behind it, and takes the defaults for the rest. Sizes of no version are refused.
+ * have, reads and writes nothing after it, and takes the defaults for the rest. Sizes of no version are refused.
  */
 #include "support/caches.h"
 #include "support/check.h"
@@ -155,7 +155,7 @@ static void assert_same_segments(const fovea_sequence *a, const fovea_sequence *
   for (int64_t i = 0; i < a->count; i++) assert_memory_equal(segment_at(a, i), segment_at(b, i), FIELDS);
 }
 
-/* Segments that the library makes have the fields that fit, and no byte behind them is written. */
+/* Segments that the library makes have the fields that fit, and no byte after them is written. */
 static void test_made_segments(void **state) {
   (void)state;
   static struct store store;

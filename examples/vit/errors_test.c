@@ -44,7 +44,7 @@ static size_t header_end(const struct file *file) {
   return LENGTH_BYTES + length;
 }
 
-/* Replaces the first `from` behind the first `after` in the header by `to`, which is as long. */
+/* Replaces the first `from` after the first `after` in the header by `to`, which is as long. */
 static void replace(struct file *file, const char *after, const char *from, const char *to) {
   const size_t length = strlen(from), end = header_end(file);
   size_t place = 0;

@@ -49,7 +49,7 @@ static bool read_option(struct options *options, const char *name, const char *w
   return refuse(failure, "there is no option %s; --help lists what there is", name);
 }
 
-/* The command, or the number behind `show`. */
+/* The command, or the number after `show`. */
 static bool read_word(struct options *options, const char *word, struct failure *failure) {
   if (options->command == COMMAND_SHOW && options->number < 0)
     return read_whole("the digit's number", word, 0, NUMBER_LIMIT, &options->number, failure);

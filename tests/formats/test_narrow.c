@@ -1,4 +1,4 @@
-/* Attention over narrow caches has the bits of attention over f32 tensors that hold their numbers: for every
+/* Attention over quantised caches has the bits of attention over f32 tensors that hold their numbers: for every
  * format, cut anywhere, mixed with other formats, for every rule, on every instruction set. */
 #include "narrow.h"
 

@@ -380,7 +380,7 @@ static void test_score_layouts(void **state) {
   }
   const fovea_strides strides = {2 * STACK_HEADS * LENGTH * INNER, LENGTH * INNER, INNER};
   both.self.problem.scores.strides = both.cross.problem.scores.strides = strides;
-  both.cross.tensors.scores = turns + STACK_HEADS * LENGTH * INNER; /* of each entry behind those of self */
+  both.cross.tensors.scores = turns + STACK_HEADS * LENGTH * INNER; /* of each entry after those of self */
   both.rows.self_score_layer = both.rows.cross_score_layer = LENGTH;
   run(&both.rows);
   for (int i = 0; i < STACK_LAYERS; i++)

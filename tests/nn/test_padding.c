@@ -1,4 +1,4 @@
-/* Layers over padded batches: padding behind the rows of an entry or in front of them changes no bit of the others,
+/* Layers over padded batches: padding after the rows of an entry or in front of them changes no bit of the others,
  * whatever it holds, and a diagonal that nobody asked for is refused before anything is written. */
 #include "nn/stack.h"
 #include "support/check.h"

@@ -9,7 +9,7 @@ struct entry {
   int64_t q_batch, kv_batch; /* indices along the batch axis of Q, O, LSE and of K, V */
   int64_t q_first, kv_first; /* its first row and key along that axis */
   int64_t rows;              /* rows of O that are written */
-  int64_t q_len, kv_len;     /* rows and keys that are not padding behind */
+  int64_t q_len, kv_len;     /* rows and keys that are not padding after */
   int64_t kv_begin;          /* keys before it are padding, too */
   int64_t offset;
 };

@@ -1,4 +1,4 @@
-/* fovea cache: keys or values from an .npy file to the bytes of a narrow cache, and back. */
+/* fovea cache: keys or values from an .npy file to the bytes of a quantised cache, and back. */
 #include "cache_codes.h"
 #include "cache_files.h"
 #include "cache_list.h"
