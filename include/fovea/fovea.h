@@ -165,9 +165,9 @@ static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int
   fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
 }
 
-/* Replaces FOVEA_CONTIGUOUS and FOVEA_DEFAULT_NUMBER by the strides and the scale of the sizes that the problem has
- * now, for callers that read them. Sizes that are changed later do not change them. Error: FOVEA_ERROR_ARGUMENT.
- * `error` may be NULL. */
+/* Replaces FOVEA_CONTIGUOUS and FOVEA_DEFAULT_NUMBER by the strides and the scale of the sizes that the problem
+ * has now, for callers that read strides or scale. Sizes that are changed later do not change them. Error:
+ * FOVEA_ERROR_ARGUMENT. `error` may be NULL. */
 FOVEA_API fovea_status fovea_problem_resolve(fovea_problem *problem, fovea_error *error);
 
 /* Returns the strides of contiguous (batch, rows, heads, dim) tensors, the layout that projections produce. */
@@ -267,11 +267,11 @@ typedef struct fovea_execution {
  * NULL or the isa of the plan. Calls that allocate nothing do not call the allocator, and calls that only copy
  * (fovea_sequence_copy()) or run tasks (fovea_tasks_run()) look up no isa. */
 
-/* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_sequence_move(), fovea_rotary_apply() and those
- * that merge, finish and make states) take threads, parallel_for and isa from it, allocate nothing, and refuse
- * scratch. Rows are shared out only if there is work for more than one thread. A caller with threads of its own
- * may make one call for each part of the heads, rows or batch elements, at the same time. `execution` and `error`
- * may be NULL. */
+/* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_sequence_move(), fovea_rotary_apply() and the calls
+ * that merge, finish and make states) take threads, parallel_for and isa from the execution, allocate nothing, and
+ * refuse scratch. Rows are shared out only if there is work for more than one thread. A caller with threads of its
+ * own may make one call for each part of the heads, rows or batch elements, at the same time. `execution` and
+ * `error` may be NULL. */
 
 /* Sets all defaults. Callers in C use fovea_execution_init(). */
 FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
