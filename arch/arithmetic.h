@@ -60,7 +60,7 @@ typedef struct fovea_decoding {
 
 typedef struct fovea_arithmetic {
   const char *name;               /* of its instructions */
-  const fovea_decoding *decoding; /* NULL: the task's tables decode, or tiles of few rows are as those of many */
+  const fovea_decoding *decoding; /* NULL: the task's tables decode, or short tiles use the layout of full tiles */
   int has_factor; /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
   /* 1: load_keys() and load_values() prefetch, in a task's first block and for tiles of up to loads_fetch_rows
    * rows, and score() and value() elsewhere; 0: only these do. */
@@ -86,9 +86,9 @@ typedef struct fovea_arithmetic {
   int (*softmax)(const struct fovea_softmax_args *args);
   /* The weight of a key of the block for a row of the tile. */
   float (*weight)(const float *weights, int key, int row);
-  /* As fovea_kernels.value(), but `weights` and `values` are those of the whole block. The rows see no keys before
-   * `key`, and none from `key + key_count` on. Sums take whole groups of keys: weights of 0 add +0 to a sum, and no
-   * sum is -0. Knows no partial sums. */
+  /* As fovea_kernels.value(), but `weights` and `values` are of the whole block. The rows see no keys before `key`,
+   * and none from `key + key_count` on. Sums take whole groups of keys: weights of 0 add +0 to a sum, and no sum is
+   * -0. Knows no partial sums. */
   void (*value)(const struct fovea_value_args *args);
 } fovea_arithmetic;
 

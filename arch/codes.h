@@ -92,8 +92,8 @@ typedef struct fovea_codes {
   int64_t item_step;   /* between items, and from sixteen of them to the next sixteen */
   int64_t chunk_step;
   int mixed;           /* 1: groups are small, and their codes follow each other without a gap */
-  int64_t group_step;  /* bytes from the codes of a group of dims to those of the next group */
-  int64_t scale_group; /* bytes from the scale of a group of dims to that of the next group */
+  int64_t group_step;  /* bytes from the codes of a group of dims to the codes of the next group */
+  int64_t scale_group; /* bytes from the scale of a group of dims to the scale of the next group */
   int int8_rows; /* 1: rows are int8 with one scale, which several rows may share; 2: each has its own; else 0 */
 } fovea_codes;
 
@@ -122,15 +122,15 @@ typedef struct fovea_coded_keys {
   int has_zeros;
   int64_t zeros_at; /* bytes from a scale to its zero */
   int64_t
-      scale_step; /* bytes from key to key, but that pointers behind the last key repeat its own; -1: they differ */
+      scale_step; /* bytes from key to key, but that pointers after the last key repeat its own; -1: they differ */
 } fovea_coded_keys;
 
 /* Rows at equal distances. */
 typedef struct fovea_coded_rows {
   const char *codes;          /* of the first group of dims; in panels, the first word */
   const char *scales, *zeros; /* of the same group; zeros: NULL if the formula has none */
-  int64_t code_step;          /* bytes from a row's codes to those of the next row */
-  int64_t scale_step;         /* bytes from a row's scales, and zeros, to those of the next row */
+  int64_t code_step;          /* bytes from a row's codes to the codes of the next row */
+  int64_t scale_step;         /* bytes from a row's scales, and zeros, to the scales of the next row */
   int shift, shift_step;      /* of codes along keys: the first row's bits in a word, and bits from row to row */
   const float *centre;        /* a number for each dim; NULL: none */
 } fovea_coded_rows;

@@ -26,7 +26,7 @@
 #define FOVEA_CPU_NEON_DOT    (UINT64_C(1) << 13) /* SDOT, UDOT */
 #define FOVEA_CPU_NEON_I8MM   (UINT64_C(1) << 14) /* SMMLA, USMMLA */
 #define FOVEA_CPU_AMX_INT8    (UINT64_C(1) << 15) /* AMX-INT8, beside AMX-TILE and AMX-BF16 */
-/* The CPU sees rows of codes coming that lie one behind the other, even if sixteen are read side by side;
+/* The CPU sees rows of codes coming that lie one after the other, even if sixteen are read side by side;
  * prefetches would only fill its line buffers. The bit is set on Intel's cores (Xeon with AMX, int8 decoding from
  * L3: 21 ns a key without prefetches, 24 with). AMD's need them (Zen 4: 51 ns without, 19 with). */
 #define FOVEA_CPU_FOLLOWS_ROWS (UINT64_C(1) << 16)

@@ -6,9 +6,9 @@
  *   ...
  *   fovea_float_end(caller);
  *
- * Between them, do not call functions of the caller, and do not create threads: they would inherit the state.
- * The register is read once, and written only if it differs. Exception flags are not changed: the caller keeps its
- * own flags and gets those of the computation, too. The compiler does not move memory accesses across the calls. It
+ * Between them, do not call functions of the caller, and do not create threads: they would inherit the state. The
+ * register is read once, and written only if it differs. Exception flags are not changed: the caller keeps its own
+ * flags and gets the flags of the computation, too. The compiler does not move memory accesses across the calls. It
  * may move numbers in registers; if nothing else holds such a number in place, it goes through a volatile. */
 #ifndef FOVEA_ARCH_FLOAT_STATE_H
 #define FOVEA_ARCH_FLOAT_STATE_H

@@ -132,8 +132,8 @@ typedef struct fovea_position_tile {
 } fovea_position_tile;
 
 /* What Shaw's keys add to products in a block. With rows in the lanes, a key of the block is at place first + key,
- * but not before 0 nor behind `last`, and adds numbers[place * step + row]; in decoding, numbers[row * step + key].
- */
+ * but not before 0 nor after `last`, and adds numbers[place * step + row]; in decoding, numbers[row * step +
+ * key]. */
 typedef struct fovea_shaw_numbers {
   const float *numbers; /* NULL: none */
   int64_t step;
@@ -189,7 +189,7 @@ typedef struct fovea_top_list {
 } fovea_top_list;
 
 /* With this many candidates a list is shortened, to k and about an eighth more. Then there is room for a block, and
- * for a vector behind it. */
+ * for a vector after it. */
 #define FOVEA_TOP_MOST(k) ((k) + ((k) < 64 ? 128 : (k) > 512 ? 1024 : 2 * (k)))
 #define FOVEA_TOP_ROOM(k) ((FOVEA_TOP_MOST(k) + FOVEA_BLOCK_KEYS + 47) / 16 * 16)
 /* To sort a list takes room for it twice, with an eighth more than k and the last vector. */
@@ -200,15 +200,15 @@ typedef struct fovea_top_filter_args {
   const float *scores; /* [row][row_stride] */
   int64_t row_stride;
   int row_count;
-  int key_count;       /* up to FOVEA_BLOCK_KEYS; the rows have whole vectors, with -Inf behind the last key */
+  int key_count;       /* up to FOVEA_BLOCK_KEYS; the rows have whole vectors, with -Inf after the last key */
   int32_t first;       /* position of the first key */
   const int32_t *keys; /* of one row: positions of all keys; NULL: they follow the first */
   fovea_top_list *lists;
   int k;
 } fovea_top_filter_args;
 
-/* Writes k positions in descending order of scores, and scores in natural units; -1 and -Inf where there are fewer.
- */
+/* Writes k positions in descending order of scores, and scores in natural units; -1 and -Inf where there are
+ * fewer. */
 typedef struct fovea_top_finish_args {
   fovea_top_list *list;
   int k;
@@ -240,7 +240,7 @@ typedef struct fovea_softmax_args {
 } fovea_softmax_args;
 
 /* Sums the weights of a block's keys by their distance d from the row's own key, for Shaw's values: sums[i][row]
- * are those of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
+ * are the sums of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
  * ascending order. These are the distances of all keys. Zeros have either sign. Vector v has the keys key_begin[v]
  * to key_end[v] - 1 of the block. */
 typedef struct fovea_shaw_sums_args {
@@ -276,8 +276,9 @@ typedef struct fovea_value_args {
   const float *old_part;
   const float *new_part;
   fovea_vector_range vectors;
-  /* For value_careful() only. The limits are those of fovea_score_args. The chain of a row skips a key that the row
-   * does not see, instead of giving it weight 0. If a row has no state in the block, its chain skips every key. */
+  /* For value_careful() only, which is NaN-safe. The limits are as in fovea_score_args. The chain of a row skips a
+   * key that the row does not see, instead of giving it weight 0. If a row has no state in the block, its chain skips
+   * every key. */
   const int32_t *seen_from;
   const int32_t *seen_to;
   const fovea_mask_tile *mask; /* for the same purpose; NULL: there is none, or it hides nothing here */
@@ -309,8 +310,8 @@ typedef struct fovea_tile_state {
   float *row_spread; /* the sum e of the entropy (docs/numerics.md, step 11); NULL: not wanted */
 } fovea_tile_state;
 
-/* Merges the sums e of a block's scores into those of the rows, before softmax() or decode_softmax(): the scores
- * are not weights yet, and row_max and row_sum are those of the keys before the block. */
+/* Merges the sums e of a block's scores into the sums of the rows, before softmax() or decode_softmax(): the scores
+ * are not weights yet, and row_max and row_sum are of the keys before the block. */
 typedef struct fovea_spread_args {
   const float *scores; /* as in fovea_softmax_args, or in fovea_decode_softmax_args */
   const float *maxima; /* of the block; not used in decoding */
@@ -580,7 +581,8 @@ typedef struct fovea_kernels {
   const fovea_arithmetic *bf16, *int8; /* of the modes */
 } fovea_kernels;
 
-/* Declares fovea_kernels_<name> for every instruction set. The build defines only those of its architecture. */
+/* Declares fovea_kernels_<name> for every instruction set. The build defines only the tables of its
+ * architecture. */
 #define FOVEA_DECLARE_TABLE(name, architecture, needs, prefers, type, lacks)                                       \
   extern const fovea_kernels fovea_kernels_##name;
 FOVEA_INSTRUCTION_SETS(FOVEA_DECLARE_TABLE)

@@ -53,7 +53,7 @@ typedef struct fovea_quantise_rule {
   float unfit;         /* in place of y that is NaN or, unless scales are fixed, 2^31 and more */
   unsigned char blank; /* the code of numbers whose group has no scale: its bits */
   unsigned char bias;  /* of bits over codes */
-  int sums;            /* 1: an int32 behind the scale, the sum of the codes */
+  int sums;            /* 1: an int32 after the scale, the sum of the codes */
 } fovea_quantise_rule;
 
 /* Groups of dims at a time. */

@@ -1,5 +1,5 @@
-/* The border between nn/ and the instruction sets, as kernels.h is that of src/. docs/numerics.md, part "Layers",
- * fixes the arithmetic of every operation to the bit. */
+/* The border between nn/ and the instruction sets, as kernels.h is the border of src/. docs/numerics.md, part
+ * "Layers", fixes the arithmetic of every operation to the bit. */
 #ifndef FOVEA_ARCH_NN_KERNELS_H
 #define FOVEA_ARCH_NN_KERNELS_H
 
@@ -189,8 +189,8 @@ typedef struct fovea_nn_kernels {
   void (*graph_shares)(const fovea_nn_graph_shares_args *args);
 } fovea_nn_kernels;
 
-/* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().
- */
+/* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where
+ * fovea_kernels.pairs_hold(). */
 typedef struct fovea_nn_pair_kernels {
   /* Whether all elements of `rows` rows of `count` are safe for dot(). */
   int (*safe)(const uint16_t *elements, int64_t stride, int rows, int count);

@@ -167,8 +167,8 @@ typedef struct fovea_nn_lsh_merge_args {
 /* ---- Linformer, differential attention, selected keys ------------------------------------------------------- */
 
 /* sums[j][d] = the sum over positions p, ascending, of left[p][j] * right[p][d], one chain of FMAs from +0; or, if
- * `begun`, sums + that. Whole vectors of sums are written, so sum_stride is at least right_count rounded up to 16.
- */
+ * `begun`, sums + that. Whole vectors of sums are written, so sum_stride is at least right_count rounded up to
+ * 16. */
 typedef struct fovea_nn_outer_args {
   const float *left, *right;         /* of the first position */
   int64_t left_stride, right_stride; /* from position to position */
@@ -210,11 +210,11 @@ typedef struct fovea_nn_index_args {
 
 /* The most edges of a call: those of a block. A call has the edges of some whole nodes, or some of one. What
  * belongs to heads (scores, maxima, sums) lies edge by edge or node by node, `padded` numbers each: as many as
- * there are heads, rounded up to a power of two. All lists of it have room for 16 numbers more, and those of
+ * there are heads, rounded up to a power of two. All lists of it have room for 16 numbers more, and numbers of
  * padding are any. */
 #define FOVEA_NN_GRAPH_EDGES FOVEA_BLOCK_KEYS
 
-/* to[i] = the heads of rows[i], side by side, + those of added[i], as f32. NULL rows are passed over. */
+/* to[i] = the heads of rows[i], side by side, + the heads of added[i], as f32. NULL rows are passed over. */
 typedef struct fovea_nn_graph_rows_args {
   const void *const *rows, *const *added; /* added: NULL: nothing is added */
   fovea_type type, added_type;

@@ -1,4 +1,4 @@
-/* fovea_append() to narrow caches, beside a copy. */
+/* fovea_append() to quantised caches, beside a copy. */
 #include "formats.h"
 #include "machine.h"
 #include "runner.h"

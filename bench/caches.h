@@ -4,7 +4,7 @@
 
 #include "workload.h"
 
-/* Moves the keys and values of a workload of one batch entry into the cache that its shape has, if any. Types and
+/* Moves the keys and values of a workload of one batch element into the cache that its shape has, if any. Types and
  * numbers stay; with a format, numbers are first replaced by numbers that it has (coded.h). Frees the contiguous
  * tensors after both gave the same bits. Returns 0, with a text in `error`, if that fails. bench_workload_destroy()
  * frees the cache. */

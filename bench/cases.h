@@ -13,12 +13,12 @@ typedef struct bench_case {
 
 /* Argument: a bench_case, in f32 and contiguous. Compares Fovea with the machine's limits and, on the instruction
  * set that Fovea chooses here, with the unfused baseline. A round takes a fraction of a second:
- *   gflops              over the pairs that are seen
+ *   gflops              over the visible pairs
  *   peak_fraction       of the FMA peak of the same instruction set and threads, measured before and after
  *   peak_gflops         that peak
  *   vs_unfused_whole, vs_unfused_blocked   how many times as long the baseline takes
  *   block_rows          rows of a block of vs_unfused_blocked
- *   computed_per_seen   pairs computed over pairs seen
+ *   computed_per_seen   computed pairs over visible pairs
  * and for few rows the counters of bench_decode(). */
 void bench_prefill(bench_round *round, const void *argument);
 
@@ -53,7 +53,7 @@ typedef struct bench_pair_case {
 } bench_pair_case;
 
 /* Argument: a bench_pair_case, whose isa may be BENCH_AMX (modes.h). Both within each round:
- *   gflops          over the pairs that are seen
+ *   gflops          over the visible pairs
  *   peak_fraction   of the f32 FMA peak, whatever the types; it may be more than 1
  *   peak_gflops     that peak
  *   <ratio>         the time of the shape over the time of the plain shape
@@ -66,7 +66,7 @@ void bench_paired(bench_round *round, const void *argument);
  *   load_share, score_share, adjust_share, softmax_share, value_share, merge_share, store_share   of the sum
  *   driver_share        everything else
  *   parts_over_whole    the sum over the time of a run whose operations are not wrapped
- *   score_peak_fraction, value_peak_fraction             of the FMA peak, by the pairs that are seen
+ *   score_peak_fraction, value_peak_fraction             of the FMA peak, by the visible pairs
  *   score_bandwidth_fraction, value_bandwidth_fraction   for few rows: of the rate of reading */
 void bench_budget(bench_round *round, const void *argument);
 

@@ -1,4 +1,4 @@
-/* Narrow caches: codes at random, and the numbers that they stand for. */
+/* Quantised caches: codes at random, and the numbers that they stand for. */
 #ifndef FOVEA_BENCH_CODED_H
 #define FOVEA_BENCH_CODED_H
 

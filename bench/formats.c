@@ -11,7 +11,7 @@
 #define SIZES(heads_, kv_heads_, q_len_, kv_len_)                                                                  \
   .batch = 1, .heads = heads_, .kv_heads = kv_heads_, .q_len = q_len_, .kv_len = kv_len_, .dim = 128
 
-/* ---- Decoding: a narrow cache, f32 and f16 ------------------------------------------------------------------- */
+/* ---- Decoding: a quantised cache, f32 and f16 ---------------------------------------------------------------- */
 
 #define SHAPE(size_, name_, cache_, format_, ...)                                                                  \
   { .name = "format/" size_ "/" name_, __VA_ARGS__, .cache = cache_, .format = format_ }

@@ -1,18 +1,18 @@
-/* Narrow caches: what decoding, prefill and appending reach beside f32, f16 and the machine. */
+/* Quantised caches: what decoding, prefill and appending reach beside f32, f16 and the machine. */
 #ifndef FOVEA_BENCH_FORMATS_H
 #define FOVEA_BENCH_FORMATS_H
 
 #include "harness.h"
 #include "workload.h"
 
-/* The shape of a narrow cache, and the same shape in f32 and in f16. */
+/* The shape of a quantised cache, and the same shape in f32 and in f16. */
 typedef struct bench_format_case {
   const bench_shape *shape, *f32, *f16;
   const char *isa;
   int threads;
 } bench_format_case;
 
-/* Argument: a bench_format_case of few rows. A round measures f32, the narrow cache between two readings of its
+/* Argument: a bench_format_case of few rows. A round measures f32, the quantised cache between two readings of its
  * memory, then f16. Counters beside those of bench_decode():
  *   f32_bandwidth_fraction           of the rate of reading the f32 cache, which is larger than more caches
  *   tokens_per_second                of one layer

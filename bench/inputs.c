@@ -84,7 +84,7 @@ static int create_mask(bench_workload *workload) {
   else
     memset(workload->mask, 1, count);
   if (shape->mask == BENCH_MASK_HALF_TILES)
-    workload->pairs_seen -=
+    workload->pairs_visible -=
         shape->batch * shape->heads * empty_half_of_tiles(workload->mask, shape->q_len, shape->kv_len);
   workload->tensors.mask = workload->mask;
   return 1;

@@ -106,6 +106,6 @@ int bench_pattern_create(bench_workload *workload) {
   free(table.starts);
   if (!made) return 0;
   workload->problem.pattern = workload->pattern;
-  workload->pairs_seen = workload->pairs_of_rules = count_pairs(workload->pattern, shape);
+  workload->pairs_visible = workload->pairs_of_rules = count_pairs(workload->pattern, shape);
   return 1;
 }

@@ -104,7 +104,7 @@ void bench_prefill(bench_round *round, const void *argument) {
   bench_report_flops(round, &current.runner.workload, seconds, peak);
   fovea_counts counts = {0};
   fovea_plan_counts(current.runner.plan, &counts);
-  bench_counter(round, "computed_per_seen", (double)counts.pairs_computed / (double)counts.pairs_seen);
+  bench_counter(round, "computed_per_seen", (double)counts.pairs_computed / (double)counts.pairs_visible);
   compare_with_reading(round, seconds, peak);
   if (current.blocked) compare_with_unfused(round, seconds);
 }

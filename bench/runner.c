@@ -81,9 +81,9 @@ static void count_pairs(const bench_runner *runner, fovea_counts *counts) {
 static void check_pairs(bench_runner *runner) {
   fovea_counts counts;
   count_pairs(runner, &counts);
-  if (counts.pairs_seen != runner->workload.pairs_seen)
+  if (counts.pairs_visible != runner->workload.pairs_visible)
     snprintf(runner->refusal, sizeof runner->refusal, "the run sees %lld pairs, the benchmark %lld",
-             (long long)counts.pairs_seen, (long long)runner->workload.pairs_seen);
+             (long long)counts.pairs_visible, (long long)runner->workload.pairs_visible);
 }
 
 void bench_runner_create(bench_runner *runner, const bench_case *wanted) {

@@ -101,7 +101,7 @@ int bench_workload_create(bench_workload *workload, const bench_shape *shape) {
       const bench_interval seen = bench_seen(shape, &workload->entries[i], row);
       workload->pairs_of_rules += shape->heads * (seen.to - seen.from);
     }
-  workload->pairs_seen = workload->pairs_of_rules;
+  workload->pairs_visible = workload->pairs_of_rules;
   fovea_tensors_init(&workload->tensors, workload->q, workload->k, workload->v, workload->o, NULL);
   return 1;
 }
@@ -138,5 +138,5 @@ bench_interval bench_seen(const bench_shape *shape, const bench_entry *entry, in
 }
 
 double bench_useful_flops(const bench_workload *workload) {
-  return (double)workload->pairs_seen * 2.0 * (double)(workload->problem.qk_dim + workload->problem.v_dim);
+  return (double)workload->pairs_visible * 2.0 * (double)(workload->problem.qk_dim + workload->problem.v_dim);
 }

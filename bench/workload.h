@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Masks of rows and keys, the same for all batch entries and heads. */
+/* Masks of rows and keys, the same for all batch elements and heads. */
 typedef enum bench_mask {
   BENCH_NO_MASK,
   BENCH_MASK_ADDED,     /* f32, small numbers: every key is seen */
@@ -16,14 +16,14 @@ typedef enum bench_mask {
   BENCH_MASK_HALF_TILES /* boolean, half of the tiles of 64 rows and 64 keys, at random places */
 } bench_mask;
 
-/* Where keys and values lie. Caches have one batch entry. */
+/* Where keys and values lie. Caches have one batch element. */
 typedef enum bench_cache {
   BENCH_CONTIGUOUS, /* plain tensors; with a format one segment, keys in rows */
   BENCH_PANELS,     /* one segment, keys in panels */
   BENCH_PAGES       /* pages of page_rows rows, in no order */
 } bench_cache;
 
-/* Patterns of one batch entry, made by pattern_rules.c; causal unless the name says otherwise. */
+/* Patterns of one batch element, made by pattern_rules.c; causal unless the name says otherwise. */
 typedef enum bench_pattern {
   BENCH_NO_PATTERN,
   BENCH_PATTERN_WINDOW_512,
@@ -55,13 +55,13 @@ typedef struct bench_shape {
   int64_t window_left;            /* with causal; 0: no window */
   int64_t chunk_size, chunk_left; /* 0: no chunks */
   int causal;
-  int packed;            /* batch entries of 20 to 500 rows, one after the other */
+  int packed;            /* batch elements of 20 to 500 rows, one after the other */
   int rows_before_heads; /* (batch, rows, heads, dim), as projections produce */
   fovea_type type;       /* of Q, K, V and O */
   bench_mask mask;       /* without causal, window and chunks */
   bench_cache cache;
   int64_t page_rows, page_gap; /* 0: 16; numbers between pages: multiples of 4 KB crowd few sets of caches */
-  const char *format;          /* the preset of a narrow cache of f32 problems, "q8_0"; NULL: none */
+  const char *format;          /* the preset of a quantised cache of f32 problems, "q8_0"; NULL: none */
   int64_t shaw;                /* the distance of Shaw's keys and values; 0: none */
   fovea_position_kind term;    /* 0: none; a grid is one line of seven cells after the other */
   bench_pattern pattern;
@@ -69,7 +69,7 @@ typedef struct bench_shape {
   fovea_mode scores, values;
 } bench_shape;
 
-/* The rows and keys of one batch entry, within the tensors. */
+/* The rows and keys of one batch element, within the tensors. */
 typedef struct bench_entry {
   int64_t batch; /* index for the batch strides */
   int64_t first_row, rows, first_key, keys;
@@ -99,7 +99,7 @@ typedef struct bench_workload {
   bench_entry *entries;
   int64_t entry_count, longest_entry;
   int32_t *cu_seqlens;
-  int64_t pairs_seen, pairs_of_rules; /* with the mask, and without */
+  int64_t pairs_visible, pairs_of_rules; /* with the mask, and without */
 } bench_workload;
 
 /* In f32, contiguous and without a mask; inputs.h and caches.h add the rest. 0 without memory. Values are from -1
@@ -113,7 +113,7 @@ typedef struct bench_interval {
 } bench_interval;
 bench_interval bench_seen(const bench_shape *shape, const bench_entry *entry, int64_t row);
 
-/* Flops of the two products over the pairs that are seen. */
+/* Flops of the two products over the visible pairs. */
 double bench_useful_flops(const bench_workload *workload);
 
 /* Memory aligned for any vector, in huge pages if the system grants them, and already mapped. NULL without memory.

@@ -64,7 +64,7 @@ typedef struct tile_plans {
   const fovea_plan *whole, *last;
 } tile_plans;
 
-/* Plans check lengths, also those of a batch without rows. */
+/* Plans check lengths, also the lengths of a batch without rows. */
 static fovea_status make_plans(const fovea_nn_additive_call *call, tile_plans *plans, fovea_error *error) {
   const int64_t rows = tile_rows(&call->tensors), rest = rows > 0 ? call->tensors.q_len % rows : 0;
   fovea_problem problem = problem_of(call, rows);

@@ -35,7 +35,7 @@ typedef struct fovea_nn_attention_call {
   fovea_nn_heads q, k, v, o;
   int64_t memory_rows;
   fovea_nn_output outputs[FOVEA_NN_OUTPUT_COUNT]; /* the caller's */
-  /* If scores are averaged: those of all heads, in scratch; keys of a row; where the averages lie. */
+  /* If scores are averaged: the scores of all heads, in scratch; keys of a row; where the averages lie. */
   float *score_numbers;
   int64_t score_keys;
   fovea_strides average_strides;
@@ -49,8 +49,8 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
 /* Checks that y and scratch lie apart from weights, tables and lists, of a call that was checked. */
 fovea_status fovea_nn_check_read_places(const fovea_nn_attention_call *call, fovea_error *error);
 
-/* Reads a problem: refuses what a layer of attention does not use, and resolves the defaults, all but those of
- * scores.strides. */
+/* Reads a problem: refuses what a layer of attention does not use, and resolves the defaults, all but the defaults
+ * of scores.strides. */
 fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_nn_attention_call *call,
                                              fovea_error *error);
 
@@ -68,7 +68,7 @@ fovea_status fovea_nn_measure_attention(const fovea_nn_attention *attention, con
                                         int rows_first, int workers, fovea_nn_plan *plan, fovea_nn_scratch *all,
                                         fovea_error *error);
 
-/* Sets the problem's strides to those of the projections, and their sizes. */
+/* Sets the problem's strides to the strides of the projections, and their sizes. */
 void fovea_nn_place_heads(fovea_problem *problem, int rows_first, fovea_nn_attention_call *call);
 
 #endif

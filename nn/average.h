@@ -4,7 +4,8 @@
 
 #include "attention.h"
 
-/* Sets the strides with which the core writes scores: the caller's, or those of scratch if they are averaged. */
+/* Sets the strides with which the core writes scores: the caller's scores, or scores in scratch if they are
+ * averaged. */
 void fovea_nn_place_scores(fovea_nn_attention_call *call);
 
 /* The bytes of scores in scratch: 0 if they are not averaged. */

@@ -27,7 +27,7 @@ void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, si
                                           const fovea_nn_additive *additive, int64_t batch, int64_t q_len,
                                           int64_t kv_len, int64_t v_dim, const void *queries, const void *keys,
                                           const void *values, void *o) {
-  (void)additive; /* strides are those of what runs */
+  (void)additive; /* with the strides of what runs */
   const fovea_nn_additive_tensors defaults = {
       .struct_size = struct_size,
       .batch = batch,

@@ -23,12 +23,13 @@ fovea_status fovea_nn_check_positions(const fovea_nn_positions *p, int64_t least
     if (p->firsts) {
       return fovea_fail(
           error, FOVEA_ERROR_ARGUMENT,
-          "first_positions[%jd] is %jd, and the entry has %jd rows; the %s's positions are from %jd to %jd", b,
+          "first_positions[%jd] is %jd, and the sequence has %jd rows; the %s's positions are from %jd to %jd", b,
           first, length, of, least, most);
     }
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "first_position is %jd, and entry %jd has %jd rows; the %s's positions are from %jd to %jd",
-                      first, b, length, of, least, most);
+    return fovea_fail(
+        error, FOVEA_ERROR_ARGUMENT,
+        "first_position is %jd, and batch element %jd has %jd rows; the %s's positions are from %jd to %jd", first,
+        b, length, of, least, most);
   }
   return FOVEA_OK;
 }

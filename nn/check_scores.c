@@ -196,7 +196,7 @@ static fovea_status check_layers_apart(const fovea_nn_layer_scores *all, int64_t
                     all->layer, count);
 }
 
-/* The scores of all layers as rows, with all that lies between those of one layer. */
+/* The scores of all layers as rows, with all that lies between the scores of one layer. */
 static fovea_nn_matrix rows_of(const fovea_nn_layer_scores *all, int64_t count) {
   const int64_t step = sizeof(float), size = (all->end - all->begin) / step;
   return (fovea_nn_matrix){all->name, size > 0 ? all->data + all->begin / step : NULL, FOVEA_F32, count, size,

@@ -14,7 +14,7 @@ void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int
 
 void fovea_nn_linear_rows_init_sized(fovea_nn_linear_rows *rows, size_t struct_size, const fovea_nn_linear *linear,
                                      int64_t row_count, const void *x, void *y) {
-  (void)linear; /* strides are those of the layer that runs */
+  (void)linear; /* with the strides of the layer that runs */
   const fovea_nn_linear_rows defaults = {.struct_size = struct_size,
                                          .rows = row_count,
                                          .x = x,
@@ -138,7 +138,7 @@ void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_
 
 void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size, const fovea_nn_norm *norm,
                                    int64_t row_count, const void *x, void *y) {
-  (void)norm; /* strides are those of the norm that runs */
+  (void)norm; /* with the strides of the norm that runs */
   const fovea_nn_norm_rows defaults = {.struct_size = struct_size,
                                        .rows = row_count,
                                        .x = x,

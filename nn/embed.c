@@ -31,7 +31,7 @@ void fovea_nn_embedding_init_sized(fovea_nn_embedding *embedding, size_t struct_
 void fovea_nn_embedding_rows_init_sized(fovea_nn_embedding_rows *rows, size_t struct_size,
                                         const fovea_nn_embedding *embedding, int64_t row_count, const void *ids,
                                         void *y) {
-  (void)embedding; /* strides are those of the embedding that runs */
+  (void)embedding; /* with the strides of the embedding that runs */
   const fovea_nn_embedding_rows defaults = {
       .struct_size = struct_size, .rows = row_count, .y = y, .y_stride = FOVEA_CONTIGUOUS, .ids = ids};
   fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);

@@ -60,7 +60,7 @@ static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_atte
   return status ? status : fovea_fail_within(name.text, check_cross(call, attention, error), error);
 }
 
-/* The memory's rows are at positions 0, 1, ..., or at those of a list. */
+/* The memory's rows are at positions 0, 1, ..., or at the positions of a list. */
 static fovea_status check_rotary(const memory_call *call, const fovea_nn_attention *attention, fovea_error *error) {
   const fovea_problem *p = &call->problem;
   const fovea_nn_positions positions = {.batch = p->batch,

@@ -32,7 +32,7 @@ void fovea_nn_cell_init_sized(fovea_nn_cell *cell, size_t struct_size, const fov
 
 void fovea_nn_cell_rows_init_sized(fovea_nn_cell_rows *rows, size_t struct_size, const fovea_nn_cell *cell,
                                    int64_t row_count, const void *x, const void *h, void *y) {
-  (void)cell; /* strides are those of the cell that runs */
+  (void)cell; /* with the strides of the cell that runs */
   const fovea_nn_cell_rows defaults = {.struct_size = struct_size,
                                        .rows = row_count,
                                        .x = x,

@@ -32,7 +32,7 @@ typedef struct fovea_nn_layer_scores {
   int mixed; /* layers differ: some are averaged */
 } fovea_nn_layer_scores;
 
-/* Adds those of layer i. */
+/* Adds the scores of layer i. */
 void fovea_nn_add_scores(fovea_nn_layer_scores *all, const fovea_nn_output *scores, int64_t i);
 
 /* Checks that no two layers, and neither self (all[0]) and cross (all[1]), share a byte. */

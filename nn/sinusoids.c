@@ -147,7 +147,7 @@ static void put_rows(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-/* The turns of the waves of a piece. `turn` is that of the wave before it. */
+/* The turns of the waves of a piece. `turn` is the turn of the wave before it. */
 static void find_turns(sinusoid_job *job, fovea_fraction turn) {
   job->count = (int)at_most(job->sines - job->first, PIECE_WAVES);
   for (int i = 0; i < job->count; i++) {

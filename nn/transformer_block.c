@@ -13,7 +13,7 @@
 typedef struct block_call {
   fovea_nn_block block;
   fovea_nn_attending self, cross;
-  fovea_problem problem; /* that of self, complete */
+  fovea_problem problem; /* the problem of self, complete */
   fovea_execution execution;
   fovea_nn_plans *plans;
   int64_t rows, dim, width; /* of x; outputs of `up` */

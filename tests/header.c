@@ -23,7 +23,7 @@ int main(void) {
   fovea_problem_init(&problem, 1, 1, 1, 2, 2, 1, 1);
   fovea_explanation_init(&explanation);
   if (fovea_plan_create(&problem, NULL, &plan, NULL) != FOVEA_OK) return 1;
-  if (fovea_plan_explain(plan, &explanation, NULL) != FOVEA_OK || explanation.pairs_seen != 4) return 1;
+  if (fovea_plan_explain(plan, &explanation, NULL) != FOVEA_OK || explanation.pairs_visible != 4) return 1;
   fovea_plan_destroy(plan);
   snprintf(version, sizeof version, "%d.%d.%d", FOVEA_VERSION_MAJOR, FOVEA_VERSION_MINOR, FOVEA_VERSION_PATCH);
   return strcmp(version, fovea_version()) == 0 ? 0 : 1;

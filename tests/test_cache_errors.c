@@ -115,13 +115,13 @@ static void test_rotary_positions(void **state) {
   listed[BATCH * ROWS + 1] = furthest + 1; /* of the second axis */
   APPEND_ACCEPTED(rows->rotary_positions = listed);
   APPEND_REFUSED(call.rotary.axes = 2; call.rotary.pair_axes = axes;
-                 rows->rotary_positions = listed, FOVEA_ERROR_ARGUMENT, "rotary_positions: row 1 of batch entry 0",
-                 "1099511627777");
+                 rows->rotary_positions = listed, FOVEA_ERROR_ARGUMENT,
+                 "rotary_positions: row 1 of batch element 0", "1099511627777");
   APPEND_REFUSED(call.rotary.axes = 2; rows->rotary_positions = listed, FOVEA_ERROR_ARGUMENT, "pair_axes");
   listed[ROWS + 3] = 64;
   APPEND_REFUSED(call.rotary.cosines = call.rotary.sines = tables[0]; call.rotary.table_rows = 64;
                  listed[ROWS - 1] = 0; rows->rotary_positions = listed, FOVEA_ERROR_ARGUMENT,
-                                       "rotary_positions[7]: row 3 of batch entry 1", "position 64", "tables");
+                                       "rotary_positions[7]: row 3 of batch element 1", "position 64", "tables");
   APPEND_ACCEPTED(call.rotary.cosines = call.rotary.sines = tables[0]; call.rotary.table_rows = 64;
                   counts[1] = ROWS - 1; rows->rotary_positions = listed); /* that row is not new */
   APPEND_REFUSED(rows->rotary_positions = (const int64_t *)(void *)(cache[1] + 1), FOVEA_ERROR_ARGUMENT,

@@ -59,7 +59,7 @@ static fovea_counts counts_of_run(const fovea_plan *plan, const fovea_tensors *t
   return counts;
 }
 
-static int64_t pairs_seen(const struct trial *trial) {
+static int64_t pairs_visible(const struct trial *trial) {
   const fovea_problem *p = &trial->problem;
   int64_t pairs = 0;
   for (int64_t b = 0; b < p->batch; b++) {
@@ -78,18 +78,18 @@ static void check_counts(const struct trial *trial, const char *isa, const fovea
   fovea_error error;
   if (fovea_plan_create(&named, on_isa(isa), &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
   const fovea_counts of_run = counts_of_run(plan, tensors);
-  const int64_t computed = scores_computed(plan, tensors), seen = pairs_seen(trial);
+  const int64_t computed = scores_computed(plan, tensors), seen = pairs_visible(trial);
   fovea_counts of_plan;
   assert_int_equal(fovea_plan_counts(plan, &of_plan), FOVEA_OK);
   fovea_plan_destroy(plan);
   char text[DESCRIPTION_SIZE];
   problem_describe(problem, text, sizeof text);
-  if (of_run.pairs_computed != computed || of_run.pairs_seen != seen)
+  if (of_run.pairs_computed != computed || of_run.pairs_visible != seen)
     fail_msg("%s: %lld computed, the run says %lld; %lld seen, the run says %lld; %s", isa, (long long)computed,
-             (long long)of_run.pairs_computed, (long long)seen, (long long)of_run.pairs_seen, text);
+             (long long)of_run.pairs_computed, (long long)seen, (long long)of_run.pairs_visible, text);
   if (problem->mask.type != FOVEA_MASK_NONE || panels) return;
   assert_int_equal(of_plan.pairs_computed, computed);
-  assert_int_equal(of_plan.pairs_seen, seen);
+  assert_int_equal(of_plan.pairs_visible, seen);
 }
 
 /* On tensors, and on caches of every kind. */

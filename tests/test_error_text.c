@@ -81,7 +81,7 @@ static void test_fields(void **state) {
   assert_field("mask.strides.row", "mask.strides.row is 3");
   assert_field("sequences[0].segments[12].k", "sequences[0].segments[12].k: the elements reach too far");
   assert_field("streams[1]", "streams[1]: No memory");
-  assert_field("", "No memory for a plan of 7 batch entries");
+  assert_field("", "No memory for a plan of 7 batch elements");
   assert_field("", "This CPU has no AMX");
   assert_field("", "");
 }

@@ -107,7 +107,7 @@ static void assert_near(const float *o, int query, int64_t at, const int *list, 
   }
 }
 
-/* Drafts lie behind each other, and are at the position of their depth: each branch as if it were alone. */
+/* Drafts lie after each other, and are at the position of their depth: each branch as if it were alone. */
 static void test_tree_of_drafts(void **state) {
   (void)state;
   enum { PREFIX = 20, DRAFTS = 5 };
@@ -139,7 +139,7 @@ static void test_tree_of_drafts(void **state) {
   fovea_pattern_destroy(pattern);
 }
 
-/* Keys behind left padding have the bits of keys without it. */
+/* Keys after left padding have the bits of keys without it. */
 static void test_left_padding(void **state) {
   (void)state;
   enum { PADDING = 7, ROWS = 13 };

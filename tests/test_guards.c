@@ -1,5 +1,5 @@
 /* No byte outside the tensors is read or written. Every buffer of every test lies before a guard page; here each
- * buffer also lies behind one, inputs are read-only, and sizes are odd. */
+ * buffer also lies after one, inputs are read-only, and sizes are odd. */
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/execution.h"

@@ -46,8 +46,8 @@ static struct trial trial_with_whole_mask(const struct trial *trial) {
   return other;
 }
 
-/* On every instruction set, with the mask right behind an inaccessible page, and right before one; if there is no
- * time for both, problems of many keys only behind it, where a byte before the first element would be read. */
+/* On every instruction set, with the mask right after an inaccessible page, and right before one; if there is no
+ * time for both, problems of many keys only after it, where a byte before the first element would be read. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = whole_isas_for(problem);
   const int first = USUAL_OR_LONG(problem->kv_len > 10000, 0) ? GUARD_AT_START : GUARD_AT_END;
@@ -66,7 +66,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
   }
 }
 
-/* Starts of blocks; places within blocks, pieces and bytes; beyond all seen keys, and behind the last key. */
+/* Starts of blocks; places within blocks, pieces and bytes; beyond all seen keys, and after the last key. */
 static const int64_t places[] = {0,   1,   3,   8,   15,  16,  37,  40,  64,  100,
                                  127, 128, 129, 136, 200, 255, 256, 257, 290, 300};
 enum { PLACES = sizeof places / sizeof places[0], KEYS = 300 };
@@ -136,7 +136,7 @@ static void test_entries(void **state) {
       }
 }
 
-/* One first key for all entries, behind the last key of some. */
+/* One first key for all entries, after the last key of some. */
 static void test_short_entries(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {300, 37, 0};
@@ -250,7 +250,7 @@ static void test_states(void **state) {
 /* ---- Rings --------------------------------------------------------------------------------------------------- */
 
 /* A stream of chunks over a ring, with a mask for the ring's keys only, against one causal call with a window and
- * the whole mask. The mask's first byte lies behind an inaccessible page. */
+ * the whole mask. The mask's first byte lies after an inaccessible page. */
 static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
   enum { LENGTH = 500, WINDOW = 90, CAPACITY = 128, DIM = 16, HEADS = 2 };
   fovea_problem whole;

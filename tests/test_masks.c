@@ -264,7 +264,7 @@ static void test_one_plan_many_masks(void **state) {
     add_mask(&problem, type);
     assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
     assert_int_equal(fovea_plan_counts(plan, &with), FOVEA_OK);
-    assert_int_equal(with.pairs_seen, without.pairs_seen);
+    assert_int_equal(with.pairs_visible, without.pairs_visible);
     struct trial trial = trial_create(&problem, 3);
     const fovea_tensors tensors = trial_tensors(&trial);
     for (int pattern = 0; pattern < MASK_PATTERNS; pattern++) {

@@ -232,7 +232,7 @@ static void test_used_of_a_mask(void **state) {
   }
 }
 
-/* O whose later batch entries lie before the first in memory. */
+/* O whose later batch elements lie before the first in memory. */
 static void test_negative_batch_stride(void **state) {
   (void)state;
   enum { BATCH = 5, ROWS = 3, DIM = 8, ENTRY = ROWS * DIM };
@@ -268,7 +268,7 @@ static void test_not_used(void **state) {
   if (attend(&problem, &tensors, &error) != FOVEA_OK) fail_msg("%s", error.text);
   problem.offset = -3; /* the last row sees one key */
   assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_ARGUMENT);
-  /* A mask that begins behind all seen keys. */
+  /* A mask that begins after all seen keys. */
   fovea_tensors_init(&tensors, o + 100, o + 200, o + 300, o, NULL);
   problem.mask.type = FOVEA_MASK_F32;
   problem.mask.begin = 1;
@@ -314,7 +314,7 @@ static void check_scratch(const struct run *run, void *scratch, const char *name
   }
 }
 
-/* Places the memory of `pointer` right behind the needed scratch, and then one element within it. */
+/* Places the memory of `pointer` right after the needed scratch, and then one element within it. */
 #define CHECK_SCRATCH(pointer, name, size)                                                                         \
   do {                                                                                                             \
     const struct run kept = run;                                                                                   \

@@ -1,4 +1,4 @@
-/* Padded batches: padding behind the rows and keys of an entry, or in front of them, changes no bit of it; a
+/* Padded batches: padding after the rows and keys of an entry, or in front of them, changes no bit of it; a
  * diagonal that nobody asked for is refused. */
 #include "support/check.h"
 #include "support/problems.h"
@@ -66,14 +66,14 @@ static void test_refused(void **state) {
   fovea_pattern *pattern = window_pattern(0);
   for (int kind = 0; kind < DEPENDENT; kind++) {
     REFUSED(make_dependent(&call.problem, kind, pattern), FOVEA_ERROR_ARGUMENT,
-            "offset is -5 by default, since batch entry 0 has q length 10 and kv length 5", names[kind],
+            "offset is -5 by default, since batch element 0 has q length 10 and kv length 5", names[kind],
             "set q_lens", "offset or offsets");
     REFUSED((make_dependent(&call.problem, kind, pattern), call.problem.cu_seqlens_q = packed),
-            FOVEA_ERROR_ARGUMENT, "offset is -1 by default, since batch entry 0 has q length 6 and kv length 5",
+            FOVEA_ERROR_ARGUMENT, "offset is -1 by default, since batch element 0 has q length 6 and kv length 5",
             names[kind], "it; set offset or offsets");
   }
-  REFUSED((call.problem.causal = 1, call.problem.q_lens = no_padding), FOVEA_ERROR_ARGUMENT, "offset: entry 0",
-          "q_lens");
+  REFUSED((call.problem.causal = 1, call.problem.q_lens = no_padding), FOVEA_ERROR_ARGUMENT,
+          "offset: batch element 0", "q_lens");
   fovea_pattern_destroy(pattern);
 }
 

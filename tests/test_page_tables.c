@@ -261,7 +261,7 @@ static void test_refused_extensions(void **state) {
   fovea_pages differing[2] = {cache.pages, cache.pages};
   differing[1].page_rows = 2;
   REFUSED(EXTEND_WITH(differing, 2, &cache.pool, 1, tables, TABLE, cache.counts, cache.lengths, longer),
-          FOVEA_ERROR_ARGUMENT, "pages[1].page_rows is 2; that of pages[0] is 4");
+          FOVEA_ERROR_ARGUMENT, "pages[1].page_rows is 2; pages[0].page_rows is 4");
 }
 
 static void test_refused_truncations(void **state) {

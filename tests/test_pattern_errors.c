@@ -175,7 +175,7 @@ static void test_trees(void **state) {
   GOOD(fovea_rule_tree(END, 0, NULL));
 }
 
-/* A neighbourhood of one axis, behind one of length 3. */
+/* A neighbourhood of one axis, after one of length 3. */
 static fovea_rule neighbourhood(int64_t length, int64_t window, int64_t dilation, int causal) {
   const fovea_rule_axis axis[] = {{3, 1, 1, 0}, {length, window, dilation, causal}};
   return fovea_rule_neighbourhood(2, axis);
@@ -333,24 +333,24 @@ static void test_problems(void **state) {
   ACCEPTED(call.problem.pattern = four);
   ACCEPTED(call.problem.patterns = neither);
   ACCEPTED(call.problem.patterns = both);
-  REFUSED(call.problem.pattern = late, FOVEA_ERROR_ARGUMENT, "pattern: rows of entry 0", "positions 30 to 49",
-          "rows 31 to 49");
-  REFUSED(call.problem.pattern = early, FOVEA_ERROR_ARGUMENT, "pattern: rows of entry 0", "positions 30 to 49",
-          "rows 0 to 48");
+  REFUSED(call.problem.pattern = late, FOVEA_ERROR_ARGUMENT, "pattern: rows of batch element 0",
+          "positions 30 to 49", "rows 31 to 49");
+  REFUSED(call.problem.pattern = early, FOVEA_ERROR_ARGUMENT, "pattern: rows of batch element 0",
+          "positions 30 to 49", "rows 0 to 48");
   REFUSED(call.problem.pattern = few_rows, FOVEA_ERROR_ARGUMENT, "pattern: positions 0 to 19", "rows 0 to 18");
-  REFUSED(call.problem.pattern = narrow, FOVEA_ERROR_ARGUMENT, "pattern: entry 0 has 50", "for 49 keys");
+  REFUSED(call.problem.pattern = narrow, FOVEA_ERROR_ARGUMENT, "pattern: batch element 0 has 50", "for 49 keys");
   REFUSED(call.problem.pattern = three, FOVEA_ERROR_ARGUMENT, "pattern: 3 heads", "has 4, and 2 kv heads");
-  REFUSED(call.problem.patterns = second, FOVEA_ERROR_ARGUMENT, "patterns[1]: rows of entry 1",
+  REFUSED(call.problem.patterns = second, FOVEA_ERROR_ARGUMENT, "patterns[1]: rows of batch element 1",
           "positions 30 to 49");
   REFUSED((call.problem.patterns = both, call.problem.pattern = good), FOVEA_ERROR_UNUSED, "pattern is not NULL",
           "patterns is not NULL");
-  REFUSED((call.problem.pattern = early, call.problem.offsets = offsets), FOVEA_ERROR_ARGUMENT, "pattern: entry 1",
-          "positions -1 to 18");
+  REFUSED((call.problem.pattern = early, call.problem.offsets = offsets), FOVEA_ERROR_ARGUMENT,
+          "pattern: batch element 1", "positions -1 to 18");
   /* What no row may see needs no pattern. */
   second[1] = none;
   ACCEPTED((call.problem.patterns = second, call.problem.q_lens = no_rows, call.problem.offset = 30));
   ACCEPTED((call.problem.patterns = second, call.problem.kv_lens = no_keys, call.problem.offset = 30));
-  REFUSED(call.problem.patterns = second, FOVEA_ERROR_ARGUMENT, "patterns[1]: entry 1");
+  REFUSED(call.problem.patterns = second, FOVEA_ERROR_ARGUMENT, "patterns[1]: batch element 1");
   fovea_pattern *const all[] = {good, late, early, narrow, by_row, few_rows, three, two, four, none};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fovea_pattern_destroy(all[i]);
   trial_destroy(&trial);

@@ -122,7 +122,7 @@ static void check(const fovea_problem *problem, uint64_t seed, const struct rule
     assert_true(trial_gaps_untouched(&patterned));
   }
   const fovea_counts counts = counts_of(&patterned);
-  assert_int_equal(counts.pairs_seen, pairs_of_mask(&masked));
+  assert_int_equal(counts.pairs_visible, pairs_of_mask(&masked));
   trial_destroy(&masked);
   trial_destroy(&patterned);
 }

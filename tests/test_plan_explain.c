@@ -21,7 +21,7 @@ static fovea_explanation explain(const fovea_plan *plan) {
   return explanation;
 }
 
-/* The first key behind those of an entry that the mask has, or may have. */
+/* The first key after those of an entry that the mask has, or may have. */
 static int64_t keys_end(const fovea_problem *p, int64_t b, const struct entry *entry) {
   int64_t end = entry->kv_len;
   if (p->keys.end != FOVEA_UNLIMITED && p->keys.end < end) end = p->keys.end;
@@ -82,7 +82,7 @@ static void count_block(const fovea_problem *p, const fovea_entry *entry, fovea_
     for (int64_t key = begin; key < end; key++)
       if (seen[i * p->kv_len + key] && key > last) last = key;
   to->blocks++;
-  to->pairs_seen += pairs;
+  to->pairs_visible += pairs;
   if (pairs == 0) {
     to->blocks_empty++;
   } else if (p->mask.type != FOVEA_MASK_NONE && entry->mask_begin <= last) {
@@ -138,14 +138,14 @@ static void check_plan(const fovea_plan *plan, const fovea_problem *p, const str
   problem_describe(p, text, sizeof text);
   ASSERT_SAME(tiles);
   ASSERT_SAME(pairs);
-  ASSERT_SAME(pairs_seen);
+  ASSERT_SAME(pairs_visible);
   ASSERT_SAME(blocks);
   ASSERT_SAME(blocks_empty);
   ASSERT_SAME(blocks_masked);
   ASSERT_SAME(blocks_full);
   ASSERT_SAME(blocks_limited);
   ASSERT_SAME(blocks_bits);
-  assert_true(is.flops == 2.0 * (double)(p->qk_dim + p->v_dim) * (double)is.pairs_seen);
+  assert_true(is.flops == 2.0 * (double)(p->qk_dim + p->v_dim) * (double)is.pairs_visible);
   int64_t rows = 0;
   for (int64_t b = 0; b < p->batch; b++) rows += plan->entries[b].q_len * p->heads;
   assert_int_equal(is.rows_tiled + is.rows_decoded + is.rows_gathered, rows);
@@ -168,7 +168,7 @@ static void check_computed(const fovea_plan *plan, const struct trial *trial) {
       FOVEA_OK);
   assert_int_equal(fovea_run_counts(run, &counts), FOVEA_OK);
   const fovea_explanation is = explain(plan);
-  assert_int_equal(is.pairs_seen, counts.pairs_seen);
+  assert_int_equal(is.pairs_visible, counts.pairs_visible);
   assert_int_equal(is.pairs_computed, counts.pairs_computed);
   guarded_destroy(&memory);
   guarded_destroy(&scratch);
@@ -303,7 +303,7 @@ static void test_ways(void **state) {
   assert_string_equal(is.isa, "scalar");
   assert_string_equal(is.table, "scalar");
   assert_string_equal(is.isa_reason, "the execution names it");
-  assert_int_equal(is.pairs_seen, 4000000);
+  assert_int_equal(is.pairs_visible, 4000000);
   assert_int_equal(is.tasks, fovea_plan_tasks(plan, 0));
   fovea_plan_destroy(plan);
 
@@ -368,14 +368,14 @@ static void test_gathered(void **state) {
   assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   fovea_explanation is = explain(plan);
   assert_int_equal(is.rows_gathered, 2 * ROWS);
-  assert_int_equal(is.pairs_seen, 2 * ROWS);
+  assert_int_equal(is.pairs_visible, 2 * ROWS);
   assert_non_null(strstr(is.rows_reason, "few keys"));
   fovea_plan_destroy(plan);
   problem.entropy = 1; /* the loop over lists does not know it */
   assert_int_equal(fovea_plan_create(&problem, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_int_equal(is.rows_gathered, 0);
-  assert_int_equal(is.pairs_seen, 2 * ROWS);
+  assert_int_equal(is.pairs_visible, 2 * ROWS);
   assert_non_null(strstr(is.rows_reason, "not known to the loop"));
   fovea_plan_destroy(plan);
   fovea_pattern_destroy(pattern);
@@ -439,7 +439,7 @@ static void test_bounds(void **state) {
   memset(&p.v_strides, 0, sizeof p.v_strides);
   assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
   is = explain(plan);
-  assert_true(is.pairs_seen == INT64_MAX && is.pairs == INT64_MAX && is.flops > 1e300);
+  assert_true(is.pairs_visible == INT64_MAX && is.pairs == INT64_MAX && is.flops > 1e300);
   fovea_plan_destroy(plan);
 }
 
@@ -482,10 +482,10 @@ static void test_refusals(void **state) {
   static const struct {
     int64_t entry, head, row, first, words;
     const char *text;
-  } wrong[] = {{-1, 0, 0, 0, 1, "entry is -1"}, {2, 0, 0, 0, 1, "entry is 2; it must be from 0 to 1"},
-               {0, 3, 0, 0, 1, "head is 3"},    {0, 0, 4, 0, 1, "row is 4; the entry has 4 rows"},
-               {0, 0, -1, 0, 1, "row is -1"},   {0, 0, 0, 5, 1, "first_key is 5"},
-               {0, 0, 0, -64, 1, "first_key"},  {0, 0, 0, 0, -1, "words is -1"}};
+  } wrong[] = {{-1, 0, 0, 0, 1, "element is -1"}, {2, 0, 0, 0, 1, "element is 2; it must be from 0 to 1"},
+               {0, 3, 0, 0, 1, "head is 3"},      {0, 0, 4, 0, 1, "row is 4; the sequence has 4 rows"},
+               {0, 0, -1, 0, 1, "row is -1"},     {0, 0, 0, 5, 1, "first_key is 5"},
+               {0, 0, 0, -64, 1, "first_key"},    {0, 0, 0, 0, -1, "words is -1"}};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     assert_int_equal(fovea_plan_row_keys(plan, wrong[i].entry, wrong[i].head, wrong[i].row, wrong[i].first,
                                          wrong[i].words, words, &error),

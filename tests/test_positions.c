@@ -19,7 +19,7 @@ static fovea_position_term term_of(int kind, int64_t heads, int64_t cells) {
     return fovea_term_alibi(0);
   case 1:
     return fovea_term_alibi(1);
-  case 2: /* slopes per batch entry and head, backwards */
+  case 2: /* slopes per batch element and head, backwards */
     term = fovea_term_alibi(0);
     term.batch = -heads - 1;
     return term;
@@ -30,7 +30,7 @@ static fovea_position_term term_of(int kind, int64_t heads, int64_t cells) {
     term.head = 0;
     term.place = -1;
     return term;
-  case 5: /* places before heads, a table per batch entry */
+  case 5: /* places before heads, a table per batch element */
     term = fovea_term_relative(0, 200);
     term.head = 1;
     term.place = heads;

@@ -99,7 +99,7 @@ static void test_good_calls(void **state) {
   ROTATION_ACCEPTED(rotation->first_position = -furthest);
   ROTATION_ACCEPTED(rotation->first_position = furthest - ROWS + 1);
   ROTATION_ACCEPTED(rotation->to = from);
-  ROTATION_ACCEPTED(rotation->to = from + COUNT); /* right behind `from` */
+  ROTATION_ACCEPTED(rotation->to = from + COUNT); /* right after `from` */
   ROTATION_ACCEPTED(rotation->rows = 0; rotation->from = rotation->to = NULL; rotation->batch = INT64_C(1) << 40);
 }
 
@@ -189,7 +189,7 @@ static void test_axes(void **state) {
   TABLE_REFUSED(rotary->axes = 2; rotary->pair_axes = axes, FOVEA_ERROR_ARGUMENT, "pair_axes[2] is 2");
   listed[2 * BATCH * ROWS + ROWS + 1] = furthest + 1;
   ROTATION_REFUSED(rotary->axes = 3; rotary->pair_axes = axes; rotation->positions = listed, FOVEA_ERROR_ARGUMENT,
-                                                               "positions[21]: row 1 of batch entry 1",
+                                                               "positions[21]: row 1 of batch element 1",
                                                                "1099511627777");
   ROTATION_ACCEPTED(rotary->axes = 2; axes[2] = 1; rotary->pair_axes = axes; rotation->positions = listed);
 
@@ -222,13 +222,13 @@ static void test_positions(void **state) {
   TABLE_REFUSED(rotary->table_rows = 0, FOVEA_ERROR_ARGUMENT, "first_position: row 0");
 
   int64_t firsts[BATCH] = {0, furthest};
-  ROTATION_REFUSED(rotation->first_positions = firsts, FOVEA_ERROR_ARGUMENT, "first_positions[1]: batch entry 1");
+  ROTATION_REFUSED(rotation->first_positions = firsts, FOVEA_ERROR_ARGUMENT, "first_positions[1]: batch element 1");
   int64_t listed[BATCH * ROWS] = {0, 3, 2, 1, 0, 0, 4, 0};
-  TABLE_REFUSED(rotation->positions = listed, FOVEA_ERROR_ARGUMENT, "positions[6]: row 2 of batch entry 1",
+  TABLE_REFUSED(rotation->positions = listed, FOVEA_ERROR_ARGUMENT, "positions[6]: row 2 of batch element 1",
                 "position 4");
   ROTATION_ACCEPTED(rotation->positions = listed);
   listed[7] = INT64_MIN;
-  ROTATION_REFUSED(rotation->positions = listed, FOVEA_ERROR_ARGUMENT, "positions[7]: row 3 of batch entry 1");
+  ROTATION_REFUSED(rotation->positions = listed, FOVEA_ERROR_ARGUMENT, "positions[7]: row 3 of batch element 1");
 }
 
 static void test_strides(void **state) {

@@ -61,7 +61,7 @@ static void test_transformers(void **state) {
     const fovea_rotary_scaling scaling = scaling_of(f);
     double frequencies[MOST_PAIRS + 1], factor;
     fovea_error error;
-    frequencies[f->fields.dims / 2] = -7; /* behind the last */
+    frequencies[f->fields.dims / 2] = -7; /* after the last */
     if (fovea_rotary_frequencies(&scaling, frequencies, &factor, &error) != FOVEA_OK)
       fail_msg("%s: %s", f->name, error.text);
     if (!(fabs(factor - f->attention_factor) <= 0x1p-51)) fail_msg("%s: factor %a", f->name, factor);

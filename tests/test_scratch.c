@@ -195,7 +195,7 @@ static void run_shifted(struct trial *trial, const char *isa, int threads, int64
 }
 
 /* Rows whose keys lie in as many spans as possible, around ends of spans that are high up in the tree: span `at` of
- * the trial is the first behind a boundary of 2^30 spans, and of every smaller power of two. */
+ * the trial is the first after a boundary of 2^30 spans, and of every smaller power of two. */
 static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, int threads) {
   for (int64_t at = 1; at <= 3; at++) {
     fovea_problem problem;
@@ -206,7 +206,7 @@ static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, 
     if (chunks) problem.chunks.size = 64, problem.chunks.left = window / 64 * 64, problem.window_left = -1;
     problem.offset = FOVEA_SPAN_KEYS - 1 + window; /* the first row's keys begin with the last key of a span */
     struct trial trial = trial_create(&problem, (uint64_t)at);
-    /* The same tree, as far as rows reach: `at` spans before the boundary, the rest behind it. */
+    /* The same tree, as far as rows reach: `at` spans before the boundary, the rest after it. */
     const int64_t shift = ((INT64_C(1) << 30) - at) * FOVEA_SPAN_KEYS;
     fovea_problem small = problem;
     const int64_t small_shift = (4 - at) * FOVEA_SPAN_KEYS;

@@ -17,7 +17,7 @@ static float q[HEADS * ROWS_LIMIT * DIM], o[HEADS * ROWS_LIMIT * DIM], expected[
 static float keys[KV_HEADS * KEYS * DIM], values[KV_HEADS * KEYS * DIM];
 static float k_memory[ROOM], v_memory[ROOM], spare_k[LAYERS * KV_HEADS * DIM * 4],
     spare_v[LAYERS * KV_HEADS * DIM * 4];
-static struct guarded memory; /* of the segments: a byte behind the last is not readable */
+static struct guarded memory; /* of the segments: a byte after the last is not readable */
 static fovea_segment *segments;
 static int64_t count;
 static fovea_sequence sequence;

@@ -1,6 +1,6 @@
 /* Every call stays below FOVEA_STACK_SIZE, whatever it computes: random problems with anything that a problem may
  * have, tasks of as many tiles as there are, deep patterns; in every mode, on every instruction set and with AMX,
- * from tensors and from caches, by every entry point. Narrow caches are in formats/test_stack_formats.c, row-wise
+ * from tensors and from caches, by every entry point. Quantised caches are in formats/test_stack_formats.c, row-wise
  * calls and fovea_nn where their floating-point environments are tested (support/everywhere.h). */
 #include "support/caches.h"
 #include "support/check.h"

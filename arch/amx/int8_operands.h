@@ -18,7 +18,7 @@ static int64_t padded_words(int64_t dim) {
 }
 
 FOVEA_KERNEL static fovea_operand_sizes amx_sizes(int64_t qk_dim, int64_t v_dim) {
-  enum { MORE_DIMS = 3 * TILE }; /* that may be multiplied behind the last tile of dims, whatever lies there */
+  enum { MORE_DIMS = 3 * TILE }; /* that may be multiplied after the last tile of dims, whatever lies there */
   const int64_t words = padded_words(qk_dim);
   return (fovea_operand_sizes){(words + 2) * ROW_TILE, (words + 1) * FOVEA_BLOCK_KEYS,
                                INT8_KEY_WORDS * (int8_stride(v_dim) + MORE_DIMS) + 3 * FOVEA_BLOCK_KEYS + 1,

@@ -49,7 +49,7 @@ FOVEA_INLINE void finish_scores(const void *data, int begin, int end) {
   }
 }
 
-/* The factors of scores are those of the rows with their scales. */
+/* The factors of scores are the factors of the rows with their scales. */
 FOVEA_INLINE void begin_scores(score_sums *work, const int columns) {
   const fovea_score_args *args = work->args;
   const int64_t words = padded_words(args->dim);

@@ -17,7 +17,7 @@ static int64_t padded_words(int64_t dim) {
 }
 
 static fovea_operand_sizes amx_sizes(int64_t qk_dim, int64_t v_dim) {
-  enum { MOST_DIMS = 4 * TILE }; /* that are multiplied at once, some of them behind the last */
+  enum { MOST_DIMS = 4 * TILE }; /* that are multiplied at once, some of them after the last */
   const int64_t words = padded_words(qk_dim);
   return (fovea_operand_sizes){words * ROW_TILE, words * FOVEA_BLOCK_KEYS,
                                (v_dim + MOST_DIMS - 1) / MOST_DIMS * MOST_DIMS * KEY_WORDS, 0};
@@ -60,7 +60,7 @@ FOVEA_INLINE __m512i upper_halves(vec low, vec high) {
   return _mm512_permutex2var_epi16(_mm512_castps_si512(low), index, _mm512_castps_si512(high));
 }
 
-/* Up to 32 elements of a row from dim d on as pairs of numbers; 0 behind the last and for keys that are not there.
+/* Up to 32 elements of a row from dim d on as pairs of numbers; 0 after the last and for keys that are not there.
  */
 FOVEA_INLINE __m512i load_pairs(const fovea_operand_args *args, int64_t key, int64_t d) {
   const int64_t rest = key >= args->first && key < args->end ? args->dim - d : 0;

@@ -12,7 +12,7 @@
 #include "../shared/fetch.h"
 #include "../shared/score_hide.h"
 
-/* The vector units finish the sums of one step while AMX multiplies those of the next. */
+/* The vector units finish the sums of one step while AMX multiplies the operands of the next. */
 FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns) {
   const int64_t words = padded_words(args->dim);
   const int step = TILE * tiles_of_a(columns), end = args->key + args->key_count;

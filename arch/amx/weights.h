@@ -5,7 +5,7 @@
 #include "../shared/mode_exp2.h"
 #include "../shared/state.h"
 
-/* The weights of two keys as pairs: VCVTNE2PS2BF16 gives the halves of one after those of the other. */
+/* The weights of two keys as pairs: VCVTNE2PS2BF16 gives the halves of one after the halves of the other. */
 FOVEA_INLINE vec weight_pair(vec first, vec second) {
   const __m512i index = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                                          21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -13,8 +13,8 @@ FOVEA_INLINE vec weight_pair(vec first, vec second) {
   return _mm512_castsi512_ps(_mm512_permutexvar_epi16(index, halves));
 }
 
-/* Weights of sixteen keys of one vector. A pair lies in front of the scores that it is made of, or in their place.
- */
+/* Weights of sixteen keys of one vector. A pair lies in front of the scores that it is made of, or in their
+ * place. */
 FOVEA_INLINE void weigh_keys(const float *scores, vec factor, vec reference, float *to, vec *sums) {
   FOVEA_UNROLL
   for (int key = 0; key < FOVEA_WEIGHT_SUMS; key += 2) {

@@ -197,7 +197,7 @@ FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
 FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
   return vec_of_e5m2(_mm512_slli_epi32(vec_u8(p), 24));
 }
-/* fp8 as f16: codes of e5m2 are its upper byte, those of e4m3 have its significand and a smaller exponent. */
+/* fp8 as f16: codes of e5m2 are its upper byte, codes of e4m3 have its significand and a smaller exponent. */
 FOVEA_INLINE void store_halves_e5m2(uint16_t *p, __m512i upper_bytes) {
   _mm512_storeu_si512(p, upper_bytes);
 }

@@ -151,7 +151,7 @@ FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
 FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
   return vec_of_e5m2(vshlq_n_u32(vec_u8(p), 24));
 }
-/* fp8 as f16: codes of e5m2 are its upper byte, those of e4m3 have its significand and a smaller exponent. The sign
+/* fp8 as f16: codes of e5m2 are its upper byte, codes of e4m3 have its significand and a smaller exponent. The sign
  * is shifted into the upper bit of the exponent, too. Adding one to the fraction turns that bit over in NaN only,
  * so exclusive or leaves it set in NaN alone. */
 FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {

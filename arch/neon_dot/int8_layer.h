@@ -38,7 +38,7 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
 FOVEA_INLINE vec int8_offset(vec words) {
   return vreinterpretq_f32_u8(veorq_u8(vreinterpretq_u8_f32(words), vdupq_n_u8(0x80)));
 }
-/* Behind the weights of one vector: what the offset of values adds to a sum, negative. */
+/* After the weights of one vector: what the offset of values adds to a sum, negative. */
 FOVEA_INLINE void int8_start_of_weights(float *words, int step, int count) {
   uint32x4_t total = vdupq_n_u32(0);
   for (int i = 0; i < count; i++)

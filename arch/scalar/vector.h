@@ -153,7 +153,7 @@ FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
 FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
   return vec_of_e5m2(*p);
 }
-/* fp8 as f16: codes of e5m2 are its upper byte, those of e4m3 have its significand and a smaller exponent. */
+/* fp8 as f16: codes of e5m2 are its upper byte, codes of e4m3 have its significand and a smaller exponent. */
 FOVEA_INLINE uint16_t half_of_e4m3(uint32_t code) {
   const uint32_t size = code & 0x7fu;
   return (uint16_t)((code & 0x80u) << 8 | size << 7 | (size == 0x7f ? 0x4000u : 0));

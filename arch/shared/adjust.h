@@ -22,8 +22,8 @@ typedef enum adjust_pass {
   ADJUST_HIDE
 } adjust_pass;
 
-/* What a pass reads: the rows' scales or slopes, and the numbers of its first key and how far apart those of the
- * next are. */
+/* What a pass reads: the rows' scales or slopes, and the numbers of its first key and how far apart the numbers of
+ * the next key are. */
 typedef struct adjust_source {
   vec factor;
   const float *bias;

@@ -1,5 +1,5 @@
 /* Products of tiles of few rows in the mode bf16, as in decoding: keys, or dims, lie in the lanes, and the numbers
- * are rows. Operands, scores, weights and outputs lie as those of any tile. Part of bf16_products.h. */
+ * are rows. Operands, scores, weights and outputs lie as in any tile. Part of bf16_products.h. */
 
 #if LANES >= 4
 enum { BF16_FEW = LANES / 2 }; /* rows that fill half a vector */
@@ -45,7 +45,7 @@ FOVEA_NOINLINE void bf16_rows_in_lanes(const float *sums, int rows, float *to) {
   for (int i = 0; i < LANES; i++) vec_store(to + i * LANES, x[i]);
 }
 
-/* Words `first` to `first + count` - 1 of keys, [word][key], of whole vectors: behind the last key it stands again.
+/* Words `first` to `first + count` - 1 of keys, [word][key], of whole vectors: after the last key it stands again.
  * Prefetches some lines for each square of words. */
 FOVEA_INLINE void bf16_transpose_keys(const float *keys, int64_t stride, int64_t key_count, int64_t first,
                                       int64_t count, float *to, operand_fetch *next) {

@@ -6,7 +6,7 @@
  *   bf16_step(x, y, sum)    adds the products of each item in the vector x with the one item y to a chain
  *   BF16_NAN                a vector of weights, or of pairs of them, that are NaN
  *
- * Items of even chains come before those of odd chains, in turns. Part of bodies.h or of a table of pairs, after
+ * Items of even chains come before items of odd chains, in turns. Part of bodies.h or of a table of pairs, after
  * score.h. */
 
 #include "../kernels.h"
@@ -108,7 +108,8 @@ FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, bf16_produ
   }
 }
 
-/* Products of `numbers` keys, dims or rows, and what is done with their sums: args are those of the operation. */
+/* Products of `numbers` keys, dims or rows, and what is done with their sums: args are the arguments of the
+ * operation. */
 typedef struct bf16_work {
   bf16_products products; /* of the first vector and the first number */
   int64_t numbers;

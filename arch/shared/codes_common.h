@@ -37,7 +37,7 @@ typedef struct codes_numbers {
   vec scale, zero;
 } codes_numbers;
 
-/* The formula for a code, in its steps: something is subtracted before the product, added behind it, or neither. */
+/* The formula for a code, in its steps: something is subtracted before the product, added after it, or neither. */
 enum { CODES_SCALE, CODES_SUBTRACT, CODES_ADD };
 
 FOVEA_INLINE int codes_steps(const fovea_codes *codes, const fovea_code code) {
@@ -81,7 +81,7 @@ typedef struct codes_block {
   for (; copied < (count); copied++)                                                                               \
     memcpy(&(to)[copied], (const void *)((uintptr_t)(rows)[copied] + (uintptr_t)(at)), sizeof(type));
 
-/* Reads one kind of numbers, `from` bytes behind the pointers. The last is repeated up to a whole vector. */
+/* Reads one kind of numbers, `from` bytes after the pointers. The last is repeated up to a whole vector. */
 FOVEA_INLINE void codes_read(const void *const *rows, int64_t from, const fovea_codes *codes, int64_t step,
                              int64_t group, int count, float *numbers) {
   const int64_t at = from + group * codes->scale_group;

@@ -1,5 +1,5 @@
 /* Scores of narrow formats: keys lie in the lanes, sixteen bytes of each as four vectors of words. The chains are
- * those of decode_score.h. Part of decode_codes.h. */
+ * as in decode_score.h. Part of decode_codes.h. */
 
 /* Sixteen bytes of LANES keys: words, or sixteen numbers of each key as f16. Vectors that lie in two lines of the
  * cache would be loaded long after they were stored. */
@@ -54,7 +54,7 @@ FOVEA_INLINE codes_numbers codes_of_keys(const codes_block *block, int key, int6
                          block->zeroed ? vec_load(block->zeros + at) : vec_set1(bias)};
 }
 
-/* Multiplies four dims of keys by those of the queries: dims in the order 1, 0, 3, 2. */
+/* Multiplies four dims of keys by the same dims of the queries: dims in the order 1, 0, 3, 2. */
 FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int rows, const int vectors,
                                  vec x[][4], vec sum[][8]) {
   FOVEA_UNROLL

@@ -68,7 +68,7 @@ FOVEA_SHORT FOVEA_NOINLINE void codes_read_folded(const fovea_coded_keys *coded,
   if (count > 0 && (factor < 1 || factor > 1)) codes_fold(block, factor);
 }
 
-/* Numbers of e4m3 / 256 become those of e4m3. */
+/* Numbers of e4m3 / 256 become numbers of e4m3. */
 FOVEA_SHORT FOVEA_NOINLINE void codes_unfold(uint16_t *halves, int count) {
   FOVEA_NO_UNROLL
   for (int i = 0; i < count; i += LANES)

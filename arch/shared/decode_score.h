@@ -1,5 +1,5 @@
 /* The products of decoding if keys lie in rows. LANES rows of K are transposed in registers, and each query row
- * multiplies them by its broadcast elements. The chains are those of score.h: pieces of FOVEA_DOT_PIECE dims, each
+ * multiplies them by its broadcast elements. The chains are as in score.h: pieces of FOVEA_DOT_PIECE dims, each
  * from zero, with the dims in the order 1, 0, 3, 2, ... Part of decode.h. */
 
 /* Vectors of a square: LANES, but at least the four dims that are multiplied together. */

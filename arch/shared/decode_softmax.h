@@ -1,5 +1,5 @@
 /* Scores of decoding, with keys in the lanes: activation, softcap and masks, then weights and their sums. The
- * arithmetic is that of terms.h and state.h. Part of decode.h. */
+ * arithmetic is as in terms.h and state.h. Part of decode.h. */
 
 /* Vectors that the sums of the weights fill. */
 #define DECODE_SUMS (FOVEA_WEIGHT_SUMS / LANES)

@@ -40,7 +40,7 @@ FOVEA_INLINE int64_t fetch_share_of(const fovea_fetch_row *rows, int count, int6
   return steps > 0 ? (lines + steps - 1) / steps : 0;
 }
 
-/* Prefetches what lies 2 KB behind p, of rows that often follow each other: hardware stops at the end of a page. */
+/* Prefetches what lies 2 KB after p, of rows that often follow each other: hardware stops at the end of a page. */
 FOVEA_INLINE void fetch_ahead(const void *p) {
   __builtin_prefetch((const void *)((uintptr_t)p + 2048));
 }

@@ -1,5 +1,5 @@
 /* Rows that see few keys here and there: the states of one row over the blocks of keys that a list names, with dims
- * in the lanes. The arithmetic is that of state.h and of decode_softmax.h. */
+ * in the lanes. The arithmetic is as in state.h and decode_softmax.h. */
 #ifndef FOVEA_ARCH_SHARED_GATHER_H
 #define FOVEA_ARCH_SHARED_GATHER_H
 
@@ -199,7 +199,7 @@ typedef struct gather_work {
   gather_steps steps;
 } gather_work;
 
-/* The keys of one call are whole blocks, and so are those of the calls before it. Maxima decide all factors, so
+/* The keys of one call are whole blocks, and so are the keys of the calls before it. Maxima decide all factors, so
  * these are computed together before any sum. */
 FOVEA_NOINLINE void gather_prepare(const fovea_gather_args *args, gather_work *work) {
   fovea_gather_stack *stack = args->stack;

@@ -1,4 +1,4 @@
-/* Decoding in the mode int8 (docs/numerics.md, section 16): keys lie in the lanes of scores, dims in those of
+/* Decoding in the mode int8 (docs/numerics.md, section 16): keys lie in the lanes of scores, dims in the lanes of
  * values. Rows of K and V are codes, read where they lie, LANES words at a time. Beside int8_products.h a layer
  * gives
  *
@@ -33,7 +33,7 @@ FOVEA_INLINE void int8_store_alone(float *p, int64_t d, vec codes) {
 }
 #endif
 
-/* Words of a row from dim d on, behind the last dim 0. */
+/* Words of a row from dim d on, after the last dim 0. */
 FOVEA_INLINE vec int8_row_words(const void *row, int64_t d, int64_t dim) {
   const int8_t *codes = (const int8_t *)row + d;
   int8_t some[INT8_PIECE] = {0};
@@ -60,7 +60,7 @@ FOVEA_INLINE void int8_decode_fetch_panels(const void *const *keys, int first, i
 
 /* ---- Queries ------------------------------------------------------------------------------------------------- */
 
-/* Words of whole vectors, with 0 behind the last dim. They may lie in the place of the numbers. */
+/* Words of whole vectors, with 0 after the last dim. They may lie in the place of the numbers. */
 FOVEA_NOINLINE void int8_decode_query(const fovea_operand_args *args, float *words, float *scale, float *start) {
   const vec shift = vec_set1(INT8_SHIFT);
   float scales[INT8_TOGETHER], factors[INT8_TOGETHER], lanes[LANES];
@@ -117,8 +117,8 @@ FOVEA_INLINE void int8_decode_transpose(const void *const *keys, int64_t d, int6
   }
 }
 
-/* Likewise of LANES keys of a panel, whose first words lie at `keys`: words of four codes lie side by side already.
- */
+/* The same for LANES keys of a panel, whose first words lie at `keys`: words of four codes lie side by side
+ * already. */
 FOVEA_INLINE void int8_decode_panel(const void *keys, int64_t d, int64_t dim, const int vectors, float *words) {
   enum { WORDS = 4 / INT8_CODES, STEP = 4 * FOVEA_PANEL_ROWS };
   const int64_t end = dim - d < INT8_DECODE_WORDS * INT8_CODES ? dim : d + INT8_DECODE_WORDS * INT8_CODES;
@@ -294,7 +294,7 @@ FOVEA_NOINLINE float int8_decode_weights(float *scores, const float *logs, int b
 }
 
 #if INT8_VALUES_OFFSET
-/* What the offset of values adds to sums, negative, behind a row's words. */
+/* What the offset of values adds to sums, negative, after a row's words. */
 FOVEA_NOINLINE void int8_decode_start(float *words, int count) {
   const uint8_t *weights = (const uint8_t *)(const void *)words;
   int total = 0;

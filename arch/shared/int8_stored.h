@@ -2,7 +2,7 @@
 #ifndef FOVEA_ARCH_SHARED_INT8_STORED_H
 #define FOVEA_ARCH_SHARED_INT8_STORED_H
 
-/* LANES codes of a row from dim d on as numbers: behind the last dim 0. */
+/* LANES codes of a row from dim d on as numbers: after the last dim 0. */
 FOVEA_INLINE vec int8_stored(const fovea_operand_args *args, int64_t key, int64_t d) {
   const int8_t *codes = args->codes + key * args->code_stride + d;
   const int64_t rest = args->dim - d;

@@ -7,7 +7,7 @@
 
 /* ---- Any format ---------------------------------------------------------------------------------------------- */
 
-/* The sum of codes of a byte, behind their scale. */
+/* The sum of codes of a byte, after their scale. */
 FOVEA_INLINE void narrow_sum(const fovea_narrow_args *args, const uint8_t *bytes, float factor, char *scale) {
   const int64_t group = args->codes->group;
   int32_t sum = 0;
@@ -187,7 +187,7 @@ FOVEA_NOINLINE void narrow_s8(const fovea_narrow_args *args) {
 
 /* ---- Halves of bytes by rounding down ------------------------------------------------------------------------ */
 
-/* Whether codes are those of ggml's 4 or 5 bits. */
+/* Whether codes are ggml's 4 or 5 bits. */
 FOVEA_INLINE int narrow_is_halves(const fovea_narrow_args *args) {
   const fovea_codes *codes = args->codes;
   return args->rule->round == FOVEA_ROUND_DOWN && fovea_code_of(codes->code).lies == FOVEA_CODES_IN_HALVES &&

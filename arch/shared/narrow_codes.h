@@ -10,7 +10,7 @@ enum { NARROW_NUMBERS = 1024, NARROW_MOST = 4096 + 16, NARROW_MORE = 64 };
 /* Some groups of some rows. Each group fills whole vectors but for small ones, whose codes follow each other. */
 typedef struct narrow_piece {
   int64_t row, rows;                  /* of args */
-  int64_t first, groups;              /* of these rows, behind the first group of args */
+  int64_t first, groups;              /* of these rows, after the first group of args */
   int64_t group_at, row_at;           /* numbers from group to group, and from row to row */
   int64_t begin, end;                 /* dims of each group in `numbers`: all, or some of a single group */
   float numbers[NARROW_NUMBERS + 16]; /* what is rounded */
@@ -26,7 +26,7 @@ FOVEA_INLINE const float *narrow_piece_from(const fovea_narrow_args *args, const
          (args->first_group + piece->first) * args->codes->group + piece->begin;
 }
 
-/* Where the factors and zeros of a piece's row begin, among those of all groups. */
+/* Where the factors and zeros of a piece's row begin, among the factors of all groups. */
 FOVEA_INLINE int64_t narrow_piece_group(const fovea_narrow_args *args, const narrow_piece *piece, int64_t row) {
   return (piece->row + row) * narrow_row_groups(args) + piece->first;
 }

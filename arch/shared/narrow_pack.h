@@ -55,7 +55,7 @@ FOVEA_INLINE void narrow_pack_halves(uint8_t *to, const uint8_t *from, int64_t h
   }
 }
 
-/* The fifth bits of a group of 32. A product brings those of eight bytes together. */
+/* The fifth bits of a group of 32. A product brings the bits of eight bytes together. */
 FOVEA_INLINE void narrow_pack_fifths(uint8_t *to, const uint8_t *from) {
   FOVEA_NO_UNROLL
   for (int byte = 0; byte < 4; byte++) {
@@ -65,7 +65,7 @@ FOVEA_INLINE void narrow_pack_fifths(uint8_t *to, const uint8_t *from) {
   }
 }
 
-/* Among those of other keys in words of four bytes, `step` bytes apart, of which the first lies lowest. */
+/* Among the codes of other keys in words of four bytes, `step` bytes apart, of which the first lies lowest. */
 FOVEA_INLINE void narrow_pack_words(uint8_t *restrict to, const int64_t step, const uint8_t *restrict from,
                                     int64_t count, int shift, uint32_t kept) {
   for (int64_t i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ FOVEA_INLINE int64_t narrow_group_step(const fovea_codes *codes) {
 }
 
 /* The inverse of codes_unpack(): writes `count` codes that lie together. Bits of a last byte that belong to no dim
- * are those of 0. There are NARROW_MORE bytes behind the codes. */
+ * are the bits of 0. There are NARROW_MORE bytes after the codes. */
 FOVEA_SHORT FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *to, uint8_t *from, int64_t count,
                                             int shift, uint8_t zero) {
   const fovea_code code = codes->code;

@@ -19,7 +19,7 @@ FOVEA_INLINE vec operand_whole(const int bf16, const void *begin, int64_t d) {
   return bf16 ? vec_load_bf16((const uint16_t *)begin + d) : vec_load((const float *)begin + d);
 }
 
-/* Likewise; behind the last of `dim` they are 0. */
+/* The same; after the last of `dim` they are 0. */
 FOVEA_INLINE vec operand_dims(const int bf16, const void *begin, int64_t dim, int64_t d) {
   const int64_t rest = dim - d;
   if (!bf16) {
@@ -50,8 +50,8 @@ FOVEA_NOINLINE void operand_fetch_step(operand_fetch *next) {
   fetch_lines(next->lines, &next->fetch);
 }
 
-/* Calls an inline function whose first argument is args->bf16, once for each value, so that its loops do not ask.
- */
+/* Calls an inline function whose first argument is args->bf16, once for each value, so that its loops do not
+ * ask. */
 #define OPERAND_TYPED(function, bf16, ...) ((bf16) ? function(1, __VA_ARGS__) : function(0, __VA_ARGS__))
 
 #endif

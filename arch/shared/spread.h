@@ -1,5 +1,5 @@
-/* The entropy of rows: the sum e of weight * log2(weight) over the keys of a block, merged into that of the keys
- * before it. The arithmetic of merging is that of state.h. Part of bodies.h. */
+/* The entropy of rows: the sum e of weight * log2(weight) over the keys of a block, merged into the sum of the keys
+ * before it. The arithmetic of merging is as in state.h. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "decode_common.h"

@@ -1,6 +1,6 @@
 /* The table of an instruction set. Included after the bodies of the core, or of a table of pairs or of a mode, and
  * once more for each other table of the same functions. Operations of a group lie in the group's translation unit;
- * those of a group that is not in the build are NULL.
+ * pointers of a group that is not in the build are NULL.
  *
  *   FOVEA_TABLE             the suffix of the table's symbol; FOVEA_ISA if it is not defined
  *   FOVEA_SET               the name of the instruction set; FOVEA_ISA if it is not defined
@@ -70,8 +70,8 @@
   OPERATION(TERMS, int, decode_normalise, const fovea_decode_softmax_args *args)
 /* clang-format on */
 
-/* Declares those of other translation units: gcc warns of a declaration after a definition with attributes of its
- * own. */
+/* Declares the functions of other translation units: gcc warns of a declaration after a definition with attributes
+ * of its own. */
 #ifdef FOVEA_BASE
 #define TABLE_DECLARE_CORE(...) __VA_ARGS__
 #else

@@ -18,7 +18,7 @@ typedef struct score_terms {
   const fovea_score_terms *of; /* the problem's */
   vec factor;                  /* the rows' scales, or slopes of a position term */
   const float *bias; /* numbers of Shaw's keys or of a position term; rows in the lanes: or what a mask adds */
-  int64_t step;      /* from one vector of these to the next */
+  int64_t step;      /* from one vector of them to the next */
   const int32_t *seen_from, *seen_to; /* and the first of these rows' limits */
   const fovea_mask_tile *mask;        /* keys in the lanes */
   vec from, to;                       /* and the row's limits */

@@ -62,8 +62,8 @@ FOVEA_INLINE int top_count_above(const float *scores, int count, float threshold
 #endif
 }
 
-/* Moves those of `count` candidates, whole vectors, that are above a threshold to the list. They may be those of
- * the list. */
+/* Moves the candidates above a threshold, of `count` candidates, whole vectors, to the list. They may be the list
+ * itself. */
 FOVEA_INLINE void top_move(fovea_top_list *list, const float *scores, const int32_t *keys, int32_t first, int count,
                            float threshold) {
   float *list_scores = list->scores;
@@ -121,7 +121,7 @@ FOVEA_INLINE top_range top_range_of(const float *scores, int count) {
 }
 
 /* Finds a threshold with at least k candidates above it and not many more. Scores above a threshold fall off about
- * exponentially, which gives the first guesses; then it halves. Behind the scores, -Inf fills the last vector.
+ * exponentially, which gives the first guesses; then it halves. After the scores, -Inf fills the last vector.
  * Returns 0 if there is no such threshold in sight: scores are alike, infinite or NaN. */
 FOVEA_INLINE int top_search(const float *scores, int count, int k, float *threshold) {
   const top_range range =
@@ -201,8 +201,8 @@ FOVEA_KERNEL void FOVEA_TOP_NAME(select)(fovea_top_list *list, int k) {
   if (list->count > k) top_keep_exactly(list, k);
 }
 
-/* Sorts `count` different numbers, in descending order, with room for as many behind them. Returns where they are.
- */
+/* Sorts `count` different numbers, in descending order, with room for as many after them. Returns where they
+ * are. */
 FOVEA_SHORT FOVEA_NOINLINE uint64_t *top_sort(uint64_t *numbers, int count) {
   uint64_t *from = numbers, *to = numbers + count;
   for (int run = 1; run < count; run *= 2) {

@@ -130,7 +130,7 @@ static int makes_codes(const cache_store *store) {
   return store->format.place == FOVEA_SCALES_APART && store->format.key_group == 1;
 }
 
-/* Scales of rows lie behind all codes: those of keys, then those of values. */
+/* Scales of rows lie after all codes: those of keys, then those of values. */
 static fovea_code_scales scales_of(cache_store *store, int64_t page, int64_t page_rows, int64_t row_bytes,
                                    int values) {
   if (store->format.place != FOVEA_SCALES_APART) return (fovea_code_scales){0};

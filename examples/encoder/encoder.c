@@ -50,7 +50,7 @@ static bool read_options(struct options *options, int count, char **words, struc
       return true;
     }
     if (isa || threads) {
-      if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", words[i - 1]);
+      if (++i == count) return refuse(failure, "%s wants something after it; --help says what", words[i - 1]);
       if (isa) options->isa = words[i];
       if (threads && !read_threads(words[i], &options->threads, failure)) return false;
     } else if (strncmp(words[i], "--", 2) == 0) {

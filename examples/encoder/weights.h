@@ -37,7 +37,7 @@ enum layer_part {
 };
 
 struct weights {
-  float *numbers; /* of all parts, one behind the other */
+  float *numbers; /* of all parts, one after the other */
   int64_t count;
   int64_t
       begins[ENCODER_PARTS]; /* of the table of tokens, the parts of each layer, gamma and beta of the last norm */

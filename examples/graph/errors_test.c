@@ -42,7 +42,7 @@ static size_t header_end(const struct file *file) {
   return LENGTH_BYTES + length;
 }
 
-/* Replaces the first `from` behind the first `after` in the header by `to`, which is as long. */
+/* Replaces the first `from` after the first `after` in the header by `to`, which is as long. */
 static void replace(struct file *file, const char *after, const char *from, const char *to) {
   const size_t length = strlen(from), end = header_end(file);
   size_t place = 0;
@@ -180,7 +180,7 @@ static void test_options(void **state) {
     const char *words[ARGUMENTS_LIMIT], *part;
   } cases[] = {
       {{"check"}, "'check' is one word too many"}, {{"--threads", "3x"}, "--threads is '3x'"},
-      {{"--threads", "-1"}, "--threads is '-1'"},  {{"--isa"}, "--isa wants something behind it"},
+      {{"--threads", "-1"}, "--threads is '-1'"},  {{"--isa"}, "--isa wants something after it"},
       {{"--speed", "9"}, "no option --speed"},
   };
   char name[] = "fovea_graph";

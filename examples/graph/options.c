@@ -53,7 +53,7 @@ bool options_read(struct options *options, int count, char **arguments, struct f
       return true;
     }
     if (strncmp(name, "--", 2) != 0) return refuse(failure, "'%s' is one word too many", name);
-    if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", name);
+    if (++i == count) return refuse(failure, "%s wants something after it; --help says what", name);
     if (!read_option(options, name, arguments[i], failure)) return false;
   }
   return true;

@@ -6,7 +6,7 @@
 #include "model.h"
 #include "wordpiece.h"
 
-/* Texts one behind another, without padding. */
+/* Texts one after another, without padding. */
 struct batch {
   int64_t count, texts_room; /* texts */
   int64_t rows;              /* tokens of all texts */

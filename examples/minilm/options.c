@@ -77,7 +77,7 @@ static bool read_command(struct options *options, const char *word, int *wanted,
 
 static bool check(const struct options *options, int given, int wanted, struct failure *failure) {
   if (options->command == COMMAND_HELP) return refuse(failure, "it needs a command; --help tells more");
-  if (given < wanted) return refuse(failure, "it needs %d words behind the command; --help says which", wanted);
+  if (given < wanted) return refuse(failure, "it needs %d words after the command; --help says which", wanted);
   if (options->picture && options->command != COMMAND_SEARCH)
     return refuse(failure, "--draw is for search; here it would not be used");
   const bool draws = options->command == COMMAND_DRAW || options->picture;
@@ -109,7 +109,7 @@ bool options_read(struct options *options, int count, char **arguments, struct f
       return true;
     }
     if (strncmp(name, "--", 2) == 0) {
-      if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", name);
+      if (++i == count) return refuse(failure, "%s wants something after it; --help says what", name);
       if (!read_option(options, name, arguments[i], failure)) return false;
     } else if (options->command == COMMAND_HELP) {
       if (!read_command(options, name, &wanted, failure)) return false;

@@ -10,7 +10,7 @@ enum command { COMMAND_HELP, COMMAND_EMBED, COMMAND_SEARCH, COMMAND_DRAW };
 
 struct options {
   enum command command;
-  const char *words[2]; /* behind the command: FILE; FILE and QUESTION; TEXT and PICTURE */
+  const char *words[2]; /* after the command: FILE; FILE and QUESTION; TEXT and PICTURE */
   const char *model;    /* the directory of model.safetensors and vocab.txt */
   const char *isa;      /* NULL: the best */
   const char *picture;  /* of the best line; NULL: none */

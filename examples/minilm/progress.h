@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Draws the bar anew; `done` of `all` is behind us. */
+/* Draws the bar anew; `done` of `all` steps are done. */
 void progress_show(const char *what, int64_t done, int64_t all);
 
 /* Wipes it off. */

@@ -75,7 +75,7 @@ static void test_bad_tensors(void **state) {
   } cases[] = {
       {"", 0, "begin with {"},
       {" {}", 0, "begin with {"},
-      {"{}x", 0, "behind the last }"},
+      {"{}x", 0, "after the last }"},
       {"{", 0, "name of a tensor"},
       {"{}", 1, "the file at 1"},
       {"{" ENTRY("a", "F32", "2", "0,8") ",}", 8, "name of a tensor"},

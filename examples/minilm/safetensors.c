@@ -190,7 +190,7 @@ static bool read_header(struct safetensors *tensors, uint64_t length, struct fai
     } while (json_take(&header.json, ','));
     if (!json_take(&header.json, '}')) return malformed(&header, "a comma or } should be here", failure);
   }
-  if (!json_ends(&header.json)) return malformed(&header, "something stands behind the last }", failure);
+  if (!json_ends(&header.json)) return malformed(&header, "something stands after the last }", failure);
   return check_all(tensors, failure);
 }
 

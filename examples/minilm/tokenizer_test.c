@@ -132,7 +132,7 @@ static void test_malformed_text(void **state) {
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     int32_t tokens[TOKENS_LIMIT];
     bool cut;
-    char *exact = malloc(strlen(texts[i])); /* without a 0 behind it, so that a sanitizer sees a read too far */
+    char *exact = malloc(strlen(texts[i])); /* without a 0 after it, so that a sanitizer sees a read too far */
     assert_non_null(exact);
     memcpy(exact, texts[i], strlen(texts[i]));
     assert_int_equal(wordpiece_encode(&vocabulary, exact, strlen(texts[i]), tokens, &cut), 3);

@@ -8,7 +8,7 @@
 
 enum { UTF8_LONGEST = 4, UTF8_REPLACEMENT = 0xfffd };
 
-/* Reads one code point and moves *next behind it. False if the bytes there are malformed (cut off, overlong, a
+/* Reads one code point and moves *next after it. False if the bytes there are malformed (cut off, overlong, a
  * surrogate, above U+10FFFF): then it is UTF8_REPLACEMENT for the longest part that could begin a code point, at
  * least one byte, as the Unicode standard (3.9) recommends. *next must be before end. */
 bool utf8_read(const char **next, const char *end, uint32_t *point);

@@ -12,7 +12,7 @@ struct cutter {
   int32_t *tokens;
   int64_t count;
   bool full;                 /* a token had no place */
-  char word[2 + WORD_BYTES]; /* behind room for ## */
+  char word[2 + WORD_BYTES]; /* after room for ## */
   size_t length;             /* bytes of the word */
   int64_t characters;        /* of the word, also those beyond WORD_LIMIT, which are not kept */
 };
@@ -24,7 +24,7 @@ static void put_token(struct cutter *cutter, int32_t token) {
     cutter->tokens[cutter->count++] = token;
 }
 
-/* The longest token that begins at that byte of the word. `begin` moves behind it; -1 if there is none. */
+/* The longest token that begins at that byte of the word. `begin` moves after it; -1 if there is none. */
 static int32_t longest_piece(struct cutter *cutter, size_t *begin) {
   char *word = cutter->word + 2, saved[2];
   const size_t mark = *begin > 0 ? 2 : 0;

@@ -19,7 +19,7 @@ static float next_number(uint64_t *state) {
   return (float)((int64_t)(next_bits(state) >> 40) - (1 << 23)) * 0x1p-23f;
 }
 
-/* Makes random weights in rows, and packs them at *panels, behind which the next layer's go. Their variance is 1 /
+/* Makes random weights in rows, and packs them at *panels, after which the next layer's go. Their variance is 1 /
  * (3 in) or so: the range is a power of two, so that it is exact. */
 static bool make_linear(fovea_nn_linear *linear, int64_t in, int64_t out, uint64_t seed, float *rows,
                         float **panels, struct failure *failure) {

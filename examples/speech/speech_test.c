@@ -69,7 +69,7 @@ static void test_read(void **state) {
   wav_free(&wav);
 }
 
-/* Two channels, another chunk of odd size before the data, and a chunk behind it. */
+/* Two channels, another chunk of odd size before the data, and a chunk after it. */
 static void test_read_chunks(void **state) {
   (void)state;
   static const unsigned char samples[8] = {1, 0, 2, 0, 0, 0x80, 0xff, 0xff};

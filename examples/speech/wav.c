@@ -27,7 +27,7 @@ static bool has_name(const unsigned char *bytes, const char *name) {
   return memcmp(bytes, name, 4) == 0;
 }
 
-/* Takes the next chunk with its 8 bytes of name and size; a chunk of odd size has one more byte behind it. */
+/* Takes the next chunk with its 8 bytes of name and size; a chunk of odd size has one more byte after it. */
 static bool next_chunk(struct reader *file, const unsigned char **name, struct reader *chunk, const char *path,
                        struct failure *failure) {
   if (file->size < 8) return refuse(failure, "%s ends without a data chunk, or within the head of a chunk", path);

@@ -43,7 +43,7 @@ static void measure_side(const struct cache *cache, bool values, size_t bytes[3]
   bytes[2] = format->formula == FOVEA_FORMULA_SCALE ? 0 : bytes[1];
 }
 
-/* Points a side to its memory from byte `at` on; returns the byte behind it. Without memory it only counts. */
+/* Points a side to its memory from byte `at` on; returns the byte after it. Without memory it only counts. */
 static size_t place_side(struct cache *cache, bool values, size_t at) {
   size_t bytes[3];
   char *parts[3] = {NULL};

@@ -55,7 +55,7 @@ static void measure(struct narrow_side *side, int64_t dim, int64_t positions) {
       (double)(side->scale_row * (format->formula == FOVEA_FORMULA_SCALE ? 1 : 2)) / (double)format->key_group;
 }
 
-/* Lays a side out from byte `at` on; returns the byte behind it. Without memory it only counts. */
+/* Lays a side out from byte `at` on; returns the byte after it. Without memory it only counts. */
 static size_t lay_out(struct narrow_side *side, const struct narrow_cache *cache, size_t at) {
   const int64_t heads = cache->layers * cache->kv_heads;
   const size_t sizes[] = {(size_t)(heads * side->head_bytes), (size_t)(heads * side->scale_bytes),

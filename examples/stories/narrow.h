@@ -32,7 +32,7 @@ struct narrow_cache {
 
 /* What a user may choose: names of formats, and the scale of formats whose keys all share one. */
 struct narrow_choice {
-  const char *k, *v; /* NULL: no narrow cache */
+  const char *k, *v; /* NULL: no quantised cache */
   double scale;      /* 0: 1 / 4 for int8, 2 for 4 bits, 1 for fp8 */
 };
 

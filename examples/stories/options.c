@@ -181,7 +181,7 @@ bool options_read(struct options *options, int count, char **arguments, struct f
     } else if (strcmp(name, "--int8") == 0) {
       if (!read_mode(&options->session, FOVEA_MODE_INT8, failure)) return false;
     } else if (strncmp(name, "--", 2) == 0) {
-      if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", name);
+      if (++i == count) return refuse(failure, "%s wants something after it; --help says what", name);
       if (!read_option(options, name, arguments[i], failure)) return false;
     } else if (given < sizeof words / sizeof words[0]) {
       *words[given++] = name;

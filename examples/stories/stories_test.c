@@ -277,7 +277,7 @@ static void test_narrow_bits(void **state) {
   free(prompt);
 }
 
-/* Appends the same rows to a narrow cache, `chunk` at a time, and reads it back: keys, then values, of all layers.
+/* Appends the same rows to a quantised cache, `chunk` at a time, and reads it back: keys, then values, of all layers.
  */
 static float *store_rows(int64_t chunk, int64_t rows) {
   enum { LAYERS = 2, HEADS = 2, DIM = 8, SIDE = LAYERS * HEADS * DIM };

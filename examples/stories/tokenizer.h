@@ -10,7 +10,7 @@
 enum { TOKEN_UNKNOWN = 0, TOKEN_BEGIN = 1, TOKEN_END = 2, TOKEN_FIRST_BYTE = 3 };
 
 struct token {
-  const char *text; /* `length` bytes, without a zero behind them */
+  const char *text; /* `length` bytes, without a zero after them */
   int32_t length, number;
   float score; /* higher: merged earlier */
 };

@@ -14,7 +14,7 @@ static bool cut_line(char *line, const char **wanted, struct failure *failure) {
   return letters_read(&letters, line, failure);
 }
 
-/* Cuts a text that ends with a zero into its lines, and counts them. Behind each line, and in it behind what is to
+/* Cuts a text that ends with a zero into its lines, and counts them. After each line, and in it after what is to
  * be translated, is a zero. */
 static bool cut_lines(const char *path, char *text, int64_t *count, struct failure *failure) {
   for (*count = 0; *text; (*count)++) {

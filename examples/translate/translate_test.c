@@ -36,7 +36,7 @@ static void open_model(struct model *model, const char *isa) {
   require(model_read(model, model_path, isa, &failure), &failure);
 }
 
-/* A whole file, with a zero behind it. */
+/* A whole file, with a zero after it. */
 static char *read_text(const char *name, size_t *size) {
   struct file file;
   struct failure failure = {""};
@@ -78,7 +78,7 @@ static void test_held_out(void **state) {
   model_free(&model);
 }
 
-/* Returns the largest difference between numbers and those of a text, which are behind each other. */
+/* Returns the largest difference between numbers and the numbers of a text, which follow each other. */
 static double compare_numbers(char **next, const float *numbers, int64_t count) {
   double worst = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -229,7 +229,7 @@ static void refuse_model(const char *bytes, size_t size, const char *part) {
 
 /* Replaces the first `from` by `to`, which is as long, and puts it back after the reading. */
 static void refuse_replaced(char *bytes, size_t size, const char *from, const char *to, const char *part) {
-  char *at = strstr(bytes + 8, from); /* the header's length has zeros; numbers behind the header have some, too */
+  char *at = strstr(bytes + 8, from); /* the header's length has zeros; numbers after the header have some, too */
   assert_non_null(at);
   assert_int_equal(strlen(from), strlen(to));
   for (int i = 0; to[i]; i++) at[i] = to[i];
@@ -388,7 +388,7 @@ static void test_options(void **state) {
   static const struct {
     const char *words[3], *part;
   } cases[] = {{{NULL}, "needs a text"},
-               {{"--check"}, "wants something behind it"},
+               {{"--check"}, "wants something after it"},
                {{"--beam", "4", "may"}, "no option --beam"},
                {{"may", "june"}, "one word too many"},
                {{"may", "--check", "file"}, "would not be used"},

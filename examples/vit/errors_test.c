@@ -44,7 +44,7 @@ static size_t header_end(const struct file *file) {
   return LENGTH_BYTES + length;
 }
 
-/* Replaces the first `from` behind the first `after` in the header by `to`, which is as long. */
+/* Replaces the first `from` after the first `after` in the header by `to`, which is as long. */
 static void replace(struct file *file, const char *after, const char *from, const char *to) {
   const size_t length = strlen(from), end = header_end(file);
   size_t place = 0;
@@ -200,7 +200,7 @@ static void test_options(void **state) {
       {{"show", "3", "--batch", "2"}, "--batch is for check"},
       {{"check", "--batch", "0"}, "--batch is '0'; it must be a whole number from 1"},
       {{"check", "--threads", "99999999999999999999"}, "--threads is"},
-      {{"check", "--isa"}, "--isa wants something behind it"},
+      {{"check", "--isa"}, "--isa wants something after it"},
       {{"check", "--speed", "9"}, "no option --speed"},
   };
   char name[] = "fovea_vit";

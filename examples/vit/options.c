@@ -49,7 +49,7 @@ static bool read_option(struct options *options, const char *name, const char *w
   return refuse(failure, "there is no option %s; --help lists what there is", name);
 }
 
-/* The command, or the number behind `show`. */
+/* The command, or the number after `show`. */
 static bool read_word(struct options *options, const char *word, struct failure *failure) {
   if (options->command == COMMAND_SHOW && options->number < 0)
     return read_whole("the digit's number", word, 0, NUMBER_LIMIT, &options->number, failure);
@@ -63,7 +63,7 @@ static bool read_word(struct options *options, const char *word, struct failure 
 static bool check(struct options *options, struct failure *failure) {
   if (options->command == COMMAND_HELP) return refuse(failure, "it needs a command; --help tells more");
   if (options->command == COMMAND_SHOW && options->number < 0)
-    return refuse(failure, "show needs the number of a digit behind it");
+    return refuse(failure, "show needs the number of a digit after it");
   if (options->command == COMMAND_SHOW && options->batch > 0)
     return refuse(failure, "--batch is for check; here it would not be used");
   if (options->command == COMMAND_CHECK && options->png)
@@ -83,7 +83,7 @@ bool options_read(struct options *options, int count, char **arguments, struct f
     if (strncmp(name, "--", 2) != 0) {
       if (!read_word(options, name, failure)) return false;
     } else if (++i == count) {
-      return refuse(failure, "%s wants something behind it; --help says what", name);
+      return refuse(failure, "%s wants something after it; --help says what", name);
     } else if (!read_option(options, name, arguments[i], failure)) {
       return false;
     }

@@ -25,7 +25,7 @@ typedef enum fovea_nn_wave_exponent {
   FOVEA_NN_WAVES_TO_BASE = 1
 } fovea_nn_wave_exponent;
 
-/* Sinusoidal positions: row r, at position p, is sin(p f[i]) and cos(p f[i]), or x * scale plus these. */
+/* Sinusoidal positions: row r, at position p, is sin(p f[i]) and cos(p f[i]), or x * scale plus these waves. */
 typedef struct fovea_nn_sinusoid_rows {
   size_t struct_size;              /* set by fovea_nn_sinusoid_rows_init() */
   int64_t rows;                    /* at least 0 */
@@ -59,7 +59,7 @@ static inline void fovea_nn_sinusoid_rows_init(fovea_nn_sinusoid_rows *rows, int
   fovea_nn_sinusoid_rows_init_sized(rows, sizeof *rows, row_count, dim, y);
 }
 
-/* Writes the rows. Angles are exact at all positions, as those of a rotary embedding are. */
+/* Writes the rows. Angles are exact at all positions, as in a rotary embedding. */
 FOVEA_NN_API fovea_status fovea_nn_sinusoids(const fovea_nn_sinusoid_rows *rows, const fovea_execution *execution,
                                              fovea_error *error);
 
@@ -127,9 +127,10 @@ FOVEA_NN_API fovea_status fovea_nn_embed(const fovea_nn_embedding *embedding, co
 
 /* The bucket of a relative position, key less query, by T5 (Raffel et al., 2020): the distances from 0 up have one
  * bucket each, those up to max_distance share buckets that grow with the logarithm, and all others have the last.
- * If `bidirectional`, the upper half of the buckets is for keys after the query; else all of these have bucket 0.
- * The number of buckets is from 2 (bidirectional: 4) to 1024; max_distance is more than the distances with a bucket
- * of their own, which are half of the buckets of a direction, and below 2^31. Returns -1 if not. */
+ * If `bidirectional`, the upper half of the buckets is for keys after the query; else all keys after the query
+ * have bucket 0. The number of buckets is from 2 (bidirectional: 4) to 1024; max_distance is more than the
+ * distances with a bucket of their own, which are half of the buckets of a direction, and below 2^31. Returns -1
+ * if not. */
 FOVEA_NN_API int64_t fovea_nn_t5_bucket(int64_t relative, int bidirectional, int64_t buckets, int64_t max_distance);
 
 /* Writes the buckets of relative positions first, first + 1, ..., first + count - 1: what a bias needs that depends

@@ -37,27 +37,27 @@ typedef struct fovea_nn_encoder_rows {
   size_t struct_size; /* set by fovea_nn_encoder_rows_init() */
 
   /* What all layers attend over, as fovea_nn_block_run() takes it. With caches, layer i uses layer `layer` + i of
-   * the segments. `cross` is for layers with cross-attention, else NULL (default). If its problem is segmented, the
-   * caches hold the keys and values of the memory already (fovea_nn_encoder_decoder_prepare()), and those layers of
-   * the stack are not used. */
+   * the segments. `cross` is for layers with cross-attention, else NULL (default). If its cache is segmented, the
+   * caches hold the keys and values of the memory already (fovea_nn_encoder_decoder_prepare()), and the key and
+   * value layers of cross-attention are not used. */
   const fovea_nn_attending *self, *cross;
 
   const void *ids;            /* of tokens; NULL: x */
   fovea_nn_id_type id_type;   /* of all lists of ids; default FOVEA_NN_INT32 */
   const void *token_type_ids; /* as in fovea_nn_embedding_rows */
 
-  /* Rows of the embedding's table of positions. NULL (default): row i of an entry is at first_position + i, or
-   * first_positions[b] + i, of the tensors of `self`, which may have them for this alone. Rows that no entry has,
-   * of a packed batch or beyond its number in q_lens, are at 0. */
+  /* Rows of the embedding's table of positions. NULL (default): row i of sequence b is at first_position + i, or
+   * first_positions[b] + i, of the tensors of `self`, which may have them for this alone. Rows of no sequence, of
+   * a packed batch or beyond q_lens, are at 0. */
   const void *position_ids;
 
   const float *x; /* (rows, dim), contiguous, with positions if they are to have any; NULL (default): ids */
   float *y;       /* (rows, dim), contiguous, apart from all else, or x itself */
 
-  /* Elements from the scores of a layer to those of the next, if the tensors of `self` (`cross`) have scores and
-   * there is more than one layer; else 0 (default). The scores of all layers, of `self` and of `cross`, lie apart.
-   * Further outputs (lse, max_logits, top.keys, entropy, column_sums) need a stack of one layer: run the layers by
-   * fovea_nn_block_run() to have them of each. */
+  /* Elements from the scores of a layer to the scores of the next, if the tensors of `self` (`cross`) have scores
+   * and there is more than one layer; else 0 (default). The scores of all layers, of `self` and of `cross`, lie
+   * apart. Further outputs (lse, max_logits, top.keys, entropy, column_sums) need a stack of one layer: run the
+   * layers by fovea_nn_block_run() to have them for each layer. */
   int64_t self_score_layer, cross_score_layer;
 } fovea_nn_encoder_rows;
 
@@ -71,8 +71,8 @@ static inline void fovea_nn_encoder_rows_init(fovea_nn_encoder_rows *rows, const
   fovea_nn_encoder_rows_init_sized(rows, sizeof *rows, self, ids, y);
 }
 
-/* Computes y: the bits are those of fovea_nn_embed(), fovea_nn_norm_run() and fovea_nn_block_run() one after the
- * other, with f32 between. A call that fails has written neither y nor scores nor a cache.
+/* Computes y, with the bits of fovea_nn_embed(), fovea_nn_norm_run() and fovea_nn_block_run() one after the other,
+ * with f32 between them. A call that fails has written neither y nor scores nor a cache.
  *
  * Needs scratch, from `execution` or else allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
@@ -106,10 +106,10 @@ static inline void fovea_nn_encoder_decoder_init(fovea_nn_encoder_decoder *model
 /* Computes the target's rows: y is (rows, dim), or (rows, output->out) with `output`.
  *
  * With a source, the encoder runs first, and its y, the memory, is what the target's cross-attention attends over:
- * `memory` of those tensors is NULL, and the problem is not segmented. Without one (NULL) the encoder is not used:
- * the target names its memory, or its caches hold that. So a step of decoding is a call with one target row of each
- * entry, whose `self` and `cross` are both segmented; steps have the bits of all positions at once with a causal
- * `self`.
+ * `memory` of the tensors of `cross` is NULL, and its cache is not segmented. Without one (NULL) the encoder is
+ * not used: the target names its memory, or its caches hold the memory. So a step of decoding is a call with one
+ * target row of each sequence, where `self` and `cross` both have segmented caches; steps have the bits of all
+ * positions at once with a causal `self`.
  *
  * Fails as fovea_nn_encoder_run() does; the source's y may have been written if the target fails. Needs scratch,
  * from `execution` or else allocated once by its allocator. */
@@ -128,10 +128,9 @@ FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_scratch_size(const fovea_nn_e
 /* Projects a memory once for all steps: its keys and values of each of the decoder's layers go to positions 0, 1,
  * ... of the caches of `cross`, rotated if that layer has a rotary embedding. Layer i goes to layer `layer` + i.
  *
- * Of the problem it uses batch, kv_heads, kv_len, qk_dim, v_dim, and kv_lens, the rows of each
- * entry, or instead cu_seqlens_kv, if the memory is packed; of the tensors memory, memory_values, rows_first,
- * sequences and layer. Other fields are for the attention itself. If segments are refused, some layers may have
- * been written.
+ * Of the problem it uses batch, kv_heads, kv_len, qk_dim, v_dim, and kv_lens, the rows of each sequence, or
+ * instead cu_seqlens_kv, if the memory is packed; of the tensors memory, memory_values, rows_first and cache.
+ * Other fields are for the attention itself. If segments are refused, some layers may have been written.
  *
  * Needs scratch, from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *model,

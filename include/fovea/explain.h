@@ -4,8 +4,7 @@
  *   fovea_explanation_init(&explanation);
  *   fovea_plan_explain(plan, &explanation, &error);
  *
- * Nothing is allocated, and no tensor is read. `fovea explain` prints it.
- */
+ * Nothing is allocated, and no tensor is read. `fovea explain` prints it. */
 #ifndef FOVEA_EXPLAIN_H
 #define FOVEA_EXPLAIN_H
 
@@ -41,7 +40,7 @@ typedef struct fovea_explanation {
   int64_t rows_gathered;   /* the keys of a row's list are gathered */
   const char *rows_reason; /* why these ways */
 
-  int64_t tiles;            /* row tiles, over all entries and kv heads */
+  int64_t tiles;            /* row tiles, over all batch elements and kv heads */
   int64_t tiles_of_task;    /* at most so many go through the keys together */
   int64_t part_keys, parts; /* keys of a part, and the parts of all tiles; 0, 0: keys are not split */
   const char *parts_reason; /* why they are split or not */
@@ -50,8 +49,8 @@ typedef struct fovea_explanation {
   int64_t tasks;            /* of all phases */
   int workers;              /* threads that run them: fewer than asked for if there is little to do */
 
-  /* Pairs of a row tile and a block of the entry's keys, over all entries and kv heads. `blocks` is the sum of the
-   * five below. */
+  /* Pairs of a row tile and a block of the sequence's keys, over all batch elements and kv heads. `blocks` is the
+   * sum of the five below. */
   int64_t blocks;
   int64_t blocks_empty;   /* no row sees a key: skipped */
   int64_t blocks_full;    /* every row sees every key */
@@ -59,15 +58,15 @@ typedef struct fovea_explanation {
   int64_t blocks_bits;    /* the pattern's bits say which keys a row sees */
   int64_t blocks_masked;  /* not empty by the rules; what the mask tensor leaves is not known before a run */
 
-  int64_t pairs;          /* of a row and a key of its entry, over all query heads */
-  int64_t pairs_seen;     /* that rules and pattern let rows see */
+  int64_t pairs;          /* of a row and a key of its sequence, over all query heads */
+  int64_t pairs_visible;  /* that rules and pattern let rows see */
   int64_t pairs_computed; /* lanes of padding included. Scores that are computed twice count once */
-  double flops;           /* 2 * (qk_dim + v_dim) for each pair seen; infinite if that is not known */
+  double flops;           /* 2 * (qk_dim + v_dim) for each visible pair; infinite if their number is not known */
 
   /* Each element counted once: of Q, K, V and a mask from the first to the last key that the rules (without the
    * pattern) let a row see; O or the state, and what the problem says is written beside them. LSE, sinks and the
-   * numbers of position terms are left out. The types of K and V in caches are those of the segments: `bytes_read`
-   * leaves these out, too, and cached_elements is how many elements there are. */
+   * numbers of position terms are left out. The types of K and V in caches are the types of the segments:
+   * `bytes_read` leaves these elements out, too, and cached_elements is their number. */
   double bytes_read, bytes_written;
   double cached_elements;
   size_t scratch_bytes; /* for these workers */
@@ -77,9 +76,9 @@ typedef struct fovea_explanation {
   double compute_seconds, memory_seconds;
 
   /* The instructions that multiply in a mode with other arithmetic: "AMX", "FMA", "VPDPBUSD", ...; "": no half of
-   * the problem has one. Of the scores; if these are exact, of the values. */
+   * the problem has one. Of the scores; if scores are exact, of the values. */
   const char *products;
-  const char *value_products; /* of the values; "": these are exact */
+  const char *value_products; /* of the values; "": values are exact */
 } fovea_explanation;
 
 /* Fills the first struct_size bytes with defaults. Callers in C use fovea_explanation_init(). */
@@ -96,11 +95,11 @@ static inline void fovea_explanation_init(fovea_explanation *explanation) {
 FOVEA_API fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *explanation,
                                           fovea_error *error);
 
-/* Sets bit j % 64 of seen[j / 64] if row `row` of batch entry `entry` and query head `head` sees key first_key + j
- * by the rules and the pattern, for j from 0 to 64 * words - 1; a mask tensor may hide more. `first_key` is a
- * multiple of 64 from 0 on. Error: FOVEA_ERROR_ARGUMENT. */
-FOVEA_API fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t entry, int64_t head, int64_t row,
-                                           int64_t first_key, int64_t words, uint64_t *seen, fovea_error *error);
+/* Sets bit j % 64 of visible[j / 64] if row `row` of batch element `element` and query head `head` sees key
+ * first_key + j by the rules and the pattern, for j from 0 to 64 * words - 1; a mask tensor may hide more.
+ * `first_key` is a multiple of 64 from 0 on. Error: FOVEA_ERROR_ARGUMENT. */
+FOVEA_API fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t element, int64_t head, int64_t row,
+                                           int64_t first_key, int64_t words, uint64_t *visible, fovea_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
-/* The optional features of attention, each a group of fields that has the same name in fovea_problem, which says what is
- * planned, and in fovea_tensors, which has what a run brings for the feature. As the initialisers leave a group, the problem
- * does not have the feature. docs/numerics.md states the arithmetic of each. fovea/fovea.h includes this header.
+/* The optional features of attention. Each is a group of fields, with the same name in fovea_problem, which says
+ * what is planned, and in fovea_tensors, which has what a run brings for it. A group that is as the initialisers
+ * leave it stands for a problem without the feature. docs/numerics.md states the arithmetic of each. fovea/fovea.h
+ * includes this header.
  *
  * No group gets a field after the first release: a new feature is a new group at the end of both structs. */
 #ifndef FOVEA_FEATURES_H
@@ -12,7 +13,7 @@
 extern "C" {
 #endif
 
-/* ---- What rows see ------------------------------------------------------------------------------------------ */
+/* ---- Which keys are visible --------------------------------------------------------------------------------- */
 
 /* Chunks, truncated attention for streaming: keys lie in chunks of `size` positions (chunk number floor(position /
  * size)). A row sees the chunk of its own key, `left` keys before this chunk and `right` keys after it. */
@@ -21,8 +22,8 @@ typedef struct fovea_problem_chunks {
   int64_t left, right; /* 0 (default) or more, or FOVEA_UNLIMITED; only with a size */
 } fovea_problem_chunks;
 
-/* For every batch element, query head, row and key, a mask tensor says whether the row may see the key, or what is
- * added to the key's score. A row sees a key if the mask and all other rules allow it.
+/* For every batch element, query head, row and key, a mask tensor says whether the key is visible to the row, or
+ * what is added to the key's score. A row sees a key if the mask and all other rules allow it.
  *   BOOL            one byte each; 0: not visible, anything else: visible;
  *   BITS            one bit each, key j in bit j % 8 (the lowest is 0) of byte j / 8; 0: not visible;
  *   F32, F16, BF16  added to scale * q.k (after the softcap); -Inf: not visible. */
@@ -87,14 +88,15 @@ typedef struct fovea_tensors_cache {
 
 /* ---- Scores ------------------------------------------------------------------------------------------------- */
 
-/* What q.k becomes before anything else is done to it. Graph attention (Velickovic et al., GAT, 2018) has scores
+/* What is applied to q.k before anything else. Graph attention (Velickovic et al., GAT, 2018) has scores
  * LeakyReLU(u_i + v_j) with a slope of 0.2: q = (u_i, 1), k = (1, v_j), a scale of 1. */
 typedef enum fovea_score_activation {
-  FOVEA_SCORE_ACTIVATION_NONE = 0,      /* it stays q.k */
+  FOVEA_SCORE_ACTIVATION_NONE = 0,      /* nothing */
   FOVEA_SCORE_ACTIVATION_LEAKY_RELU = 1 /* r where r = q.k is above 0, else leaky_slope * r */
 } fovea_score_activation;
 
-/* Applied to q.k, before scale and softcap. FOVEA_SCORES_RAW has none of it. Not with FOVEA_SHAW_KEYS. */
+/* Applied to q.k, before scale and softcap. Scores of kind FOVEA_SCORES_RAW are from before it. Not with
+ * FOVEA_SHAW_KEYS. */
 typedef struct fovea_problem_activation {
   fovea_score_activation kind; /* default FOVEA_SCORE_ACTIVATION_NONE */
   double leaky_slope;          /* with LEAKY_RELU: from 0 (default: plain ReLU) to below 1 */
@@ -111,8 +113,8 @@ typedef enum fovea_scales {
 /* A term of scores that depends on positions only: fovea/terms.h. */
 typedef struct fovea_position_term fovea_position_term;
 
-/* Terms are added to scores in this order, before the mask. fovea_problem_set_terms() sets all three fields. Making
- * a plan copies the array. The numbers of the terms are tensors.terms. */
+/* Terms are added to scores in the order of the list, before the mask. fovea_problem_set_terms() sets all three
+ * fields. Making a plan copies the array. tensors.terms has the numbers of the terms. */
 typedef struct fovea_problem_terms {
   const fovea_position_term *list; /* NULL (default): none */
   int64_t count;                   /* 0 (default) to FOVEA_POSITION_TERMS_LIMIT */
@@ -120,9 +122,9 @@ typedef struct fovea_problem_terms {
 } fovea_problem_terms;
 
 /* Relative position representations (Shaw et al., 2018): vectors for every distance from a row's own key to a key.
- * All distances beyond `distance` have the vectors of `distance`. One of both tables, or both:
+ * All distances beyond `distance` have the vector of `distance`. There may be one table or two:
  *   KEYS     the vector of the distance is added to the key:    q . (k + a)
- *   VALUES   and to the value:                                  sum of p * (v + a)
+ *   VALUES   the vector of the distance is added to the value:  sum of p * (v + a)
  * Nothing of rows times keys times dims is made. */
 typedef enum fovea_shaw {
   FOVEA_SHAW_NONE = 0,   /* no tables */
@@ -131,18 +133,19 @@ typedef enum fovea_shaw {
   FOVEA_SHAW_BOTH = 3    /* both tables */
 } fovea_shaw;
 
-/* The largest distance of these vectors. */
+/* The largest distance of Shaw's vectors. */
 #define FOVEA_SHAW_DISTANCE_LIMIT 4096
 
-/* Rows and keys have the distances of position terms: the key's position less that of the row's own key. */
+/* The distance of a row and a key is the key's position less the position of the row's own key, as for position
+ * terms. */
 typedef struct fovea_problem_shaw {
   fovea_shaw kind;  /* default FOVEA_SHAW_NONE, which uses neither of the other fields */
   int64_t distance; /* 1 to FOVEA_SHAW_DISTANCE_LIMIT; default 0 */
   int64_t heads;    /* 1 (default): all query heads share a table; or the problem's heads: each has its own */
 } fovea_problem_shaw;
 
-/* f32 (shaw.heads, 2 shaw.distance + 1, qk_dim or v_dim), contiguous: the vectors of ascending distances. Each is
- * needed if the problem's kind has it, else NULL. */
+/* f32 (shaw.heads, 2 shaw.distance + 1, qk_dim or v_dim), contiguous: the vectors of ascending distances. Each
+ * table is needed if the problem's kind has it, else NULL. */
 typedef struct fovea_tensors_shaw {
   const float *keys, *values; /* what is added to keys, and to values */
 } fovea_tensors_shaw;
@@ -157,8 +160,8 @@ typedef enum fovea_sink {
   FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head, "softmax-1": weights sum to less than one */
 } fovea_sink;
 
-/* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
- * of weight * V over the keys that it sees, divided by its divisor. */
+/* How scores become weights. s is the score in natural units, after softcap and mask; a row's output is the sum of
+ * weight * V over the keys that it sees, divided by its divisor. */
 typedef enum fovea_normaliser {
   FOVEA_NORMALISER_SOFTMAX = 0,      /* exp(s), divided by the sum of weights */
   FOVEA_NORMALISER_RELU = 1,         /* max(s, 0) */
@@ -175,8 +178,8 @@ typedef enum fovea_divisor {
   FOVEA_DIVISOR_SUM = 3       /* the sum of the row's weights */
 } fovea_divisor;
 
-/* Instead of the softmax. There is no LSE then, and no sink. A state has weights that are not divided yet: if the
- * result is a state, the divisor is that of fovea_state_finish(), and may not be KEYS. */
+/* A normaliser instead of the softmax. It has no LSE and no sink. A state has weights that are not divided yet: if
+ * the result is a state, fovea_state_finish() divides them, and the divisor may not be KEYS. */
 typedef struct fovea_problem_normaliser {
   fovea_normaliser kind; /* default FOVEA_NORMALISER_SOFTMAX, which uses none of the other fields */
   fovea_divisor divisor; /* default FOVEA_DIVISOR_NONE */
@@ -196,18 +199,19 @@ typedef enum fovea_score_output {
   FOVEA_SCORES_BIASED = 4   /* after softcap, position terms and an additive mask: what the softmax takes */
 } fovea_score_output;
 
-/* A run also writes tensors.scores, f32 of shape (batch, heads, q_len, kv_len), whose rows are those of O. A row has
- * kv_len numbers, key j at position j. With cu_seqlens_kv a row has as many as the longest sequence has keys, and
- * they count from the sequence's first. O and LSE keep their bits. Scores other than weights take a second product.
- * Not if the result is a state. */
+/* A run also writes tensors.scores, f32 of shape (batch, heads, q_len, kv_len), with a row for each row of O. A
+ * row of scores has kv_len numbers, key j at position j. With cu_seqlens_kv it has as many numbers as the longest
+ * sequence has keys, and keys count from the sequence's first. O and LSE keep their bits. Scores other than
+ * weights take a second product. Not if the result is a state. */
 typedef struct fovea_problem_scores {
   fovea_score_output kind; /* default FOVEA_SCORES_NONE, which uses none of the other fields */
   fovea_strides strides;   /* default: contiguous, kv_len numbers a row */
-  /* Only these query heads, rows and keys have scores; default: all. tensors.scores then has the shape (batch, their
-   * heads, their rows, their keys), and its first element is that of the first of each; strides keep their default,
-   * so set them, too. Rows count from the sequence's first: with cu_seqlens_q and rows other than all, each sequence
-   * has a batch index of its own, and rows that it does not have are not written. Other scores cost nothing. Each
-   * range is within 0 and heads, q_len, and the keys of a row of scores. */
+  /* Only these query heads, rows and keys have scores; default: all. tensors.scores then has the shape (batch,
+   * their heads, their rows, their keys), and its first element belongs to the first head, row and key of these
+   * ranges. The default strides are still for kv_len numbers a row, so set strides, too. Rows count from the
+   * sequence's first: with cu_seqlens_q and rows other than all, each sequence has a batch index of its own, and
+   * rows that it does not have are not written. Scores outside the ranges cost nothing. The ranges lie within
+   * heads, q_len, and the keys of a row of scores. */
   fovea_range heads, rows, keys;
 } fovea_problem_scores;
 
@@ -215,10 +219,11 @@ typedef struct fovea_problem_scores {
 #define FOVEA_TOP_K_LIMIT 4096
 
 /* The k keys with the largest scores of each row, as the softmax takes them. A run writes tensors.top.keys and,
- * unless NULL, tensors.top.scores, of shape (batch, heads, q_len, k), whose rows are those of O. Scores descend,
- * equal ones in the order of positions, NaN first (docs/numerics.md, step 10). Scores are in natural units. If a row
- * sees fewer keys, or others have scores of -Inf, -1 and -Inf follow. kv_len is at most 2^31 - 1. Scratch grows by
- * some 16 bytes for each of the k, for each row of a task's tiles. Not if the result is a state. */
+ * unless NULL, tensors.top.scores, of shape (batch, heads, q_len, k), with a row for each row of O. Scores
+ * descend, equal ones in the order of positions, NaN first (docs/numerics.md, step 10). Scores are in natural
+ * units. If a row sees fewer keys, or others have scores of -Inf, -1 and -Inf follow. kv_len is at most 2^31 - 1.
+ * Scratch grows by some 16 bytes for each of the k, for each row of a task's tiles. Not if the result is a
+ * state. */
 typedef struct fovea_problem_top {
   int64_t k;             /* 0 (default): not wanted; 1 to FOVEA_TOP_K_LIMIT */
   fovea_strides strides; /* of both tensors; default FOVEA_CONTIGUOUS */
@@ -250,24 +255,24 @@ typedef enum fovea_mode {
    * products of pairs (AMD's AVX512_BF16), and to reproduce their answers elsewhere, where it is slower than
    * exact mode. */
   FOVEA_MODE_BF16 = 1,
-  /* What is multiplied becomes codes of 8 bits first; sums of codes are exact. Each row of Q, K and V has one f32
-   * scale, its largest number / 127, and is quantised as it is read, whatever its type; rows that a cache has as i8
-   * codes with one scale are used as they lie. A row does not depend on other rows, so decoding has the bits
-   * of prefill. Weights, times the scales of their values, are codes from 0 to 255 for each 128 keys. For CPUs with
-   * products of bytes, AMX among them, and models that allow it. (Scores are those of SageAttention, arXiv
-   * 2410.02367; key_centre stands for its mean of the keys.) */
+  /* What is multiplied is quantised to 8 bits first; sums of quantised values are exact. Each row of Q, K and V
+   * has one f32 scale, its largest number / 127, and is quantised as it is read, whatever its type; rows that a
+   * cache has quantised to i8 with one scale are used as they lie. A row does not depend on other rows, so
+   * decoding has the bits of prefill. Weights, times the scales of their values, are quantised to 0 to 255 for
+   * each 128 keys. For CPUs with products of bytes, AMX among them, and models that allow it. (SageAttention,
+   * arXiv 2410.02367, computes scores in this way; channels.key_centre stands for its mean of the keys.) */
   FOVEA_MODE_INT8 = 2
 } fovea_mode;
 
-/* The modes of both halves may differ. Other modes than EXACT go with everything but Shaw's vectors, normalisers
- * other than the softmax, `activation`, `scores`, `max_logits`, `top`, `entropy` and `column_sums`
- * (FOVEA_ERROR_UNUSED). With scores in INT8 qk_dim is at most 1,032, and a row that sees a key with NaN or Inf is
- * NaN; with values in INT8 a row that sees such a value is NaN in all columns. */
+/* The modes of scores and values may differ. Modes other than EXACT go with everything but Shaw's vectors,
+ * normalisers other than the softmax, `activation`, `scores`, `max_logits`, `top`, `entropy` and `column_sums`
+ * (FOVEA_ERROR_UNUSED). With `score` in INT8 qk_dim is at most 1,032, and a row that sees a key with NaN or Inf is
+ * NaN; with `value` in INT8 a row that sees such a value is NaN in all columns. */
 typedef struct fovea_problem_modes {
   fovea_mode score, value; /* default FOVEA_MODE_EXACT */
 } fovea_problem_modes;
 
-/* Whether numbers for each channel (dim) are given, and how many. */
+/* Whether numbers for each channel (a dim of a head) are given, and for which heads. */
 typedef enum fovea_channels {
   FOVEA_CHANNELS_NONE = 0,     /* none */
   FOVEA_CHANNELS_PER_HEAD = 1, /* each kv head has its own: (kv_heads, dims) */
@@ -277,20 +282,20 @@ typedef enum fovea_channels {
 /* Numbers for each channel that help int8 mode, which the caller fixes before it sees the rows, for instance from
  * another text. Rows keep their scales, and one answer: docs/modes.md says what helps which model,
  * docs/numerics.md, section 16, what is computed.
- *   key_centre    is subtracted from every key before it gets codes. What that changes in scores is added again,
- *                 so O, LSE, sinks and states mean what they do without. i8 codes that are stored with a centre
- *                 of the same bits (k_scales.centre) are used as they lie. With scores in INT8; not with softcap
- *   key_scale     multiplies every row of Q before it gets codes. The caller has divided K by it, and key_centre,
- *                 too, which is that of the divided keys. With scores in INT8
+ *   key_centre    is subtracted from every key before it is quantised. What that changes in scores is added again,
+ *                 so O, LSE, sinks and states mean what they do without. Keys in i8 that are stored with a centre
+ *                 of the same bits (k_scales.centre) are used as they lie. With modes.score INT8; not with softcap
+ *   key_scale     multiplies every row of Q before it is quantised. The caller has divided K by it; key_centre
+ *                 is the centre of the divided keys. With modes.score INT8
  *   value_scale   multiplies outputs. The caller has divided V by it. A state has it already, so
- *                 fovea_state_finish() does not need it. With values in INT8 */
+ *                 fovea_state_finish() does not need it. With modes.value INT8 */
 typedef struct fovea_problem_channels {
   fovea_channels key_centre, key_scale, value_scale; /* default FOVEA_CHANNELS_NONE */
 } fovea_problem_channels;
 
 /* f32, contiguous: (kv_heads, qk_dim), value_scale (kv_heads, v_dim); with FOVEA_CHANNELS_SHARED (qk_dim) and
- * (v_dim). Each is needed if the problem has it, else NULL. NaN and infinities are numbers like others: with one in
- * a key's numbers every row that sees a key is NaN, with one in value_scale the outputs of its dim. */
+ * (v_dim). Each is needed if the problem has it, else NULL. NaN and infinities are not refused: one in key_centre
+ * or key_scale makes every row that sees a key NaN, one in value_scale the outputs of its dim. */
 typedef struct fovea_tensors_channels {
   const float *key_centre, *key_scale, *value_scale; /* as the problem has them */
 } fovea_tensors_channels;

@@ -1,13 +1,12 @@
-/* Formats of narrow caches: keys and values in 8 bits or less, as engines keep them, read where they lie.
+/* Formats of quantised caches: keys and values in 8 bits or less, as engines keep them, read where they lie.
  *
  *   fovea_format_init(&format, FOVEA_FORMAT_Q8_0, &error);
  *   segment.k = blocks, segment.k_row = fovea_format_bytes(&format, qk_dim, 0), segment.k_format = &format;
  *
- * A stored element is a code, which stands for a number: by itself, or with a scale that it shares with others. The
- * number is f32, and made with one rounding a step (fovea_formula). That is the whole rule: attention over a narrow
- * cache has the bits of attention over f32 tensors that hold these numbers, for every mask, pattern, term and type
- * of the queries, on every CPU.
- */
+ * A stored element is a code, which stands for a number: by itself, or with a scale that it shares with others.
+ * The number is f32, and made with one rounding a step (fovea_formula). That is the whole rule: attention over a
+ * quantised cache has the bits of attention over f32 tensors that hold these numbers, for every mask, pattern,
+ * term and type of the queries, on every CPU. */
 #ifndef FOVEA_FORMAT_H
 #define FOVEA_FORMAT_H
 
@@ -50,7 +49,8 @@ typedef enum fovea_code_order {
   FOVEA_ORDER_DIMS = 3
 } fovea_code_order;
 
-/* The number x of a code. Every fl is one rounding to f32, ties to even; a scale in f16 or bf16 is widened exactly.
+/* The number x of a code. Every fl is one rounding to f32, ties to even; a scale in f16 or bf16 is converted
+ * exactly.
  *   SCALE     x = fl((code - bias) * scale)
  *             with a table: fl(table[code] * scale)
  *             with a centre (fovea_code_scales): fma(code - bias, scale, centre[dim])
@@ -66,7 +66,7 @@ typedef enum fovea_formula {
 /* Where scales lie, and zeros or minima, if the formula has them.
  *   APART    in memory of their own, fovea_code_scales
  *   BEFORE   in front of the codes that share them: scale, zero, codes
- *   AFTER    after them: codes, scale, zero
+ *   AFTER    after the codes: codes, scale, zero
  * In front of or after the codes of each group of dims. If keys share scales, too: in front of or after the codes
  * of the group of keys, first all scales, group of dims by group of dims, then all zeros. */
 typedef enum fovea_scale_place {
@@ -75,10 +75,10 @@ typedef enum fovea_scale_place {
   FOVEA_SCALES_AFTER = 2
 } fovea_scale_place;
 
-/* How fovea_append() and fovea_sequence_copy() make codes and scales of numbers. docs/numerics.md, section 14, says
- * it step by step. If keys share scales (key_group above 1), whole groups of keys are written at once. Scales that
- * all keys share (key_group 0) are the caller's: they are read, never written. In a group that has a NaN or an
- * infinity, scale and zero or minimum become NaN.
+/* How fovea_append() and fovea_sequence_copy() quantise numbers to codes and scales. docs/numerics.md, section 14,
+ * says it step by step. If keys share scales (key_group above 1), whole groups of keys are written at once. Scales
+ * that all keys share (key_group 0) are the caller's: they are read, never written. In a group that has a NaN or
+ * an infinity, scale and zero or minimum become NaN.
  *   NEAREST   with SCALE: a = max |x|, t = fl(top / a), code = nearest even of fl(x * t), scale = fl(a / top); top
  *             is 127 of s8, 7 of u4 with bias 8, 448 and 57344 of fp8. a below 2^-100: codes of 0, scale 0
  *             with ZERO and MINIMUM: the scale is the width of the range over the number of steps
@@ -101,7 +101,7 @@ typedef enum fovea_quantiser {
 } fovea_quantiser;
 
 /* Prepare it with fovea_format_init() by the name of a preset; every field may then be changed. It must live as
- * long as the segments that point to it. (Segments name it as fovea_format, declared in fovea.h.) */
+ * long as the segments that point to it. (Segments name it as fovea_format, declared in fovea/cache.h.) */
 struct fovea_format {
   size_t struct_size;      /* set by fovea_format_init() */
   fovea_code code;         /* how codes lie */
@@ -170,7 +170,8 @@ typedef enum fovea_format_name {
   FOVEA_FORMAT_VLLM_BF16_VALUES = 26
 } fovea_format_name;
 
-/* Makes the format of that name. FOVEA_ERROR_ARGUMENT if there is none. Callers in C use fovea_format_init(). */
+/* Makes the format of that name. FOVEA_ERROR_ARGUMENT if there is no such format. Callers in C use
+ * fovea_format_init(). */
 FOVEA_API fovea_status fovea_format_init_sized(fovea_format *format, size_t struct_size, fovea_format_name name,
                                                fovea_error *error);
 

@@ -5,7 +5,7 @@
  * instruction set, for any number of threads, any batch and any layout; docs/numerics.md states the arithmetic.
  *
  * There are three ways to compute, and all run the same code:
- *   fovea_attention(), fovea_attend()       one call: for contiguous tensors; for all that fovea_problem describes;
+ *   fovea_attention(), fovea_attend()       one call, for contiguous tensors, or for any problem;
  *   fovea_plan_create(), fovea_plan_run()   a plan serves all layers of a step. A step with other lengths, such as
  *                                           each step of decoding, needs a plan of its own;
  *   fovea_run_bind(), fovea_run_task()      single tasks of a plan, for engines whose own threads do the work.
@@ -45,10 +45,11 @@ typedef struct fovea_allocator {
   void (*release)(void *context, void *pointer); /* frees what allocate() returned, never NULL */
 } fovea_allocator;
 
-/* As `offset`: not set. It is then each batch entry's kv length minus its q length, so that its last row's own key
- * is its last key. */
+/* As `offset`: not set. The offset of each batch element is then its kv length minus its q length, so that the
+ * last row's own key is the last key. */
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
-/* Which keys rows see, by rules that are composed; fovea/pattern.h makes patterns. */
+
+/* Composed rules for which keys rows see: fovea/pattern.h. */
 typedef struct fovea_pattern fovea_pattern;
 
 /* One attention problem: sizes, strides and rules, without pointers to the tensors. Prepare it with
@@ -57,19 +58,20 @@ typedef struct fovea_pattern fovea_pattern;
  * Shapes: Q (batch, heads, q_len, qk_dim), K (batch, kv_heads, kv_len, qk_dim), V (batch, kv_heads, kv_len, v_dim),
  * O (batch, heads, q_len, v_dim), LSE (batch, heads, q_len). Query head h reads kv head h / (heads / kv_heads).
  *
- * Which keys row i of a batch entry sees: its own key is key i + offset. It sees a key if all these rules allow it:
- *   lengths        keys from 0 to the entry's kv length - 1;
+ * Which keys row i of a batch element sees: the row's own key is key i + offset. The row sees a key if all these
+ * rules allow it:
+ *   lengths        keys from 0 to the sequence's kv length - 1;
  *   causal         no key after the own key;
  *   window         at most window_left keys before the own key, and window_right keys after it;
- *   chunks         keys lie in chunks of chunks.size (chunk number floor(position / chunks.size)). The row sees the
- *                  chunk of its own key, chunks.left keys before this chunk and chunks.right keys after it (truncated
- *                  attention for streaming).
- * If an offset is not set and an entry has more rows than keys, its first rows would have no own key. Where one of
- * these rules but the lengths, a position term, `shaw` or a pattern over positions depends on that, the problem is
- * refused (FOVEA_ERROR_ARGUMENT, whose field is "offset"): set q_lens if the entry's last rows are padding, or else offset or offsets. No offset
- * that is set is refused for being negative.
- * If a row sees no key, its output is zeros and its LSE is -Inf (with a sink: the sink). Keys and values that a row
- * does not see never change its output, whatever bytes they hold. */
+ *   chunks         the chunk of chunks.size positions that holds the own key, chunks.left keys before this chunk,
+ *                  and chunks.right keys after it.
+ * If no offset is set and a sequence has more rows than keys, its first rows would have no own key. If causal,
+ * window, chunks, a position term, `shaw` or a pattern over positions then needs own keys, the problem is refused
+ * (FOVEA_ERROR_ARGUMENT, whose field is "offset"): set q_lens if the sequence's last rows are padding, else offset
+ * or offsets. An offset that is set may be negative.
+ *
+ * If a row sees no key, its output is zeros and its LSE is -Inf (with a sink: the sink). Keys and values that a
+ * row does not see never change its output, whatever bytes they hold. */
 typedef struct fovea_problem {
   size_t struct_size; /* set by fovea_problem_init() */
 
@@ -99,18 +101,18 @@ typedef struct fovea_problem {
    * anything there. */
   const int64_t *kv_begins;
 
-  /* Packed batches of different lengths: sequence b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and
-   * LSE, and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Each array has `batch` + 1 int32 that never
+  /* Packed batches of different lengths: sequence b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O
+   * and LSE, and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Each array has `batch` + 1 int32 that never
    * decrease; the first is at least 0, the last at most q_len (kv_len). Batch strides are then not used. Rows that
-   * belong to no sequence are not written. One array may be set without the other. cu_seqlens_q excludes q_lens, and
-   * cu_seqlens_kv excludes kv_lens. */
+   * belong to no sequence are not written. One array may be set without the other. cu_seqlens_q excludes q_lens,
+   * and cu_seqlens_kv excludes kv_lens. */
   const int32_t *cu_seqlens_q;
   const int32_t *cu_seqlens_kv;
 
   fovea_problem_cache cache; /* keys and values in segments; default: contiguous tensors k and v */
 
-  /* One more rule: only keys at positions keys.begin to keys.end - 1 are visible. No other key is read, and segments
-   * need not hold any other. Default: 0 to kv_len, which are the limits. */
+  /* One more rule: only keys at positions keys.begin to keys.end - 1 are visible. No other key is read, and
+   * segments need not hold any other. Default: 0 to kv_len, which are the limits. */
   fovea_range keys;
   int state; /* 1: the result is a state over these keys, tensors.state, and not O and LSE. Default 0 */
 
@@ -118,9 +120,9 @@ typedef struct fovea_problem {
   fovea_problem_mask mask;     /* default: none */
 
   /* One more rule, of fovea/pattern.h: a row sees a key if the pattern allows it, too. `patterns` has one for each
-   * batch element (`batch` pointers, which making a plan copies; NULL: none); `pattern` must then be NULL. Every row
-   * that may see keys, and every key of the sequence, lies in the range of its pattern. Patterns outlive plans that
-   * use them. */
+   * batch element (`batch` pointers, which making a plan copies; NULL: none); `pattern` must then be NULL. Every
+   * row that may see keys, and every key of the sequence, lies in the range of its pattern. Patterns outlive plans
+   * that use them. */
   const fovea_pattern *pattern; /* default NULL */
   const fovea_pattern *const *patterns;
 
@@ -131,16 +133,16 @@ typedef struct fovea_problem {
   fovea_problem_normaliser normaliser; /* default: the softmax */
 
   fovea_problem_scores scores; /* weights or scores as an output; default: none */
-  /* 1: a run also writes tensors.max_logits: for each batch element and query head the largest score that one of its
-   * rows sees, as the softmax takes it (after softcap and additive mask) and without the sink, in natural units.
-   * Without softcap and additive mask that is the largest scale * q.k, which QK-Clip needs. -Inf if no row sees a
-   * key, NaN if a row is NaN (docs/numerics.md, step 9). Costs a pass over q_len numbers a head. Not if the result
-   * is a state. Default 0. */
+  /* 1: a run also writes tensors.max_logits: for each batch element and query head the largest score that one of
+   * its rows sees, as the softmax takes it (after softcap and additive mask) and without the sink, in natural
+   * units. Without softcap and additive mask that is the largest scale * q.k, which QK-Clip needs. -Inf if no row
+   * sees a key, NaN if a row is NaN (docs/numerics.md, step 9). Costs a pass over q_len numbers a head. Not if the
+   * result is a state. Default 0. */
   int max_logits;
   fovea_problem_top top; /* the keys with the largest scores of each row; default: none */
-  /* 1: a run also writes tensors.entropy, f32 of shape (batch, heads, q_len) with the strides of LSE: the entropy of
-   * each row's weights, the sum of -p ln p, with the sink as one more key; 0 if a row sees no key (docs/numerics.md,
-   * step 11). Takes the exponentials once more. Not if the result is a state. Default 0. */
+  /* 1: a run also writes tensors.entropy, f32 of shape (batch, heads, q_len) with the strides of LSE: the entropy
+   * of each row's weights, the sum of -p ln p, with the sink as one more key; 0 if a row sees no key
+   * (docs/numerics.md, step 11). Takes the exponentials once more. Not if the result is a state. Default 0. */
   int entropy;
   fovea_problem_column_sums column_sums; /* the sum of weights of each key; default: none */
 
@@ -160,9 +162,9 @@ static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int
   fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
 }
 
-/* Replaces FOVEA_CONTIGUOUS and FOVEA_DEFAULT_NUMBER by the strides and the scale of the sizes that the problem has
- * now, for callers that read them. Sizes that are changed later do not change them. Error: FOVEA_ERROR_ARGUMENT.
- * `error` may be NULL. */
+/* Replaces FOVEA_CONTIGUOUS and FOVEA_DEFAULT_NUMBER by the strides and the scale of the sizes that the problem
+ * has now, for callers that read strides or scale. Sizes that are changed later do not change them. Error:
+ * FOVEA_ERROR_ARGUMENT. `error` may be NULL. */
 FOVEA_API fovea_status fovea_problem_resolve(fovea_problem *problem, fovea_error *error);
 
 /* Returns the strides of contiguous (batch, rows, heads, dim) tensors, the layout that projections produce. */
@@ -173,14 +175,15 @@ FOVEA_API fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t he
 /* The state of rows over some of the keys: fovea/state.h. */
 typedef struct fovea_state fovea_state;
 
-/* The tensors of one run. Each pointer names the element with all indices 0, even if that element is not used. A run
- * uses the rows of sequences. Of K and V, it uses for each sequence the keys from the first to the last that one of
- * its rows sees by the rules. Of a mask, it uses for all rows of such a sequence (with q_lens, the first q_lens[b])
- * the elements of these keys, and of earlier keys back to a multiple of 128. No other element must exist: q, k, v
- * and mask may be NULL if nothing of them is used. Inputs may overlap each other. Outputs (O, LSE and all that is
- * wanted beside them, or the state) may not share a byte with used elements of the inputs, nor with each other; rows
- * of one may lie between rows of another. (fovea_state_finish() and fovea_state_from_output() compare the ranges
- * from the first to the last element of each tensor.) Pointers that the problem does not use must be NULL. */
+/* The tensors of one run. Each pointer names the element with all indices 0, even if that element is not used. A
+ * run uses the rows of sequences. Of K and V, it uses for each sequence the keys from the first to the last that
+ * one of its rows sees by the rules. Of a mask, it uses for all rows of such a sequence (with q_lens, the first
+ * q_lens[b]) the elements of these keys, and of earlier keys back to a multiple of 128. No other element must
+ * exist: q, k, v and mask may be NULL if nothing of them is used. Inputs may overlap each other. Outputs (O, LSE
+ * and the others that are wanted, or the state) may not share a byte with used elements of the inputs, nor with
+ * each other; rows of one output may lie between rows of another. (fovea_state_finish() and
+ * fovea_state_from_output() compare the ranges from the first to the last element of each tensor.) Pointers that
+ * the problem does not use must be NULL. */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;      /* (batch, heads, q_len, qk_dim) */
@@ -201,12 +204,13 @@ typedef struct fovea_tensors {
   const void *mask; /* needed with a mask type, else NULL */
 
   const double *head_scales; /* `heads` numbers; needed with FOVEA_SCALES_PER_HEAD and BOTH, else NULL */
-  /* (batch, q_len) numbers, those of the rows of O: with cu_seqlens_q `q_len` numbers; needed with
+  /* (batch, q_len) numbers, one for each row of a head of O: with cu_seqlens_q `q_len` numbers; needed with
    * FOVEA_SCALES_PER_ROW and BOTH, else NULL. Products of two scales must be finite, as `scale` must be. */
   const double *row_scales;
 
-  /* terms.count pointers to the numbers of position terms, each to that of batch element 0, query head 0 and the
-   * first place; needed with terms, else NULL. All numbers must exist. A run reads this array until it ends. */
+  /* terms.count pointers to the numbers of position terms, each to the number of batch element 0, query head 0 and
+   * the first place; needed with terms, else NULL. All numbers must exist. A run reads this array until it
+   * ends. */
   const float *const *terms;
   fovea_tensors_shaw shaw; /* tables of vectors; needed with shaw, else NULL */
 
@@ -256,15 +260,15 @@ typedef struct fovea_execution {
 } fovea_execution;
 
 /* One execution may go to all calls, and a call takes what it needs of it. Making a plan takes isa and allocator;
- * threads, parallel_for and scratch are those of the run. A run of a plan takes the allocator for scratch, and its
- * isa is NULL or that of the plan. Calls that allocate nothing do not call the allocator, and calls that only copy
+ * a run takes threads, parallel_for and scratch. A run of a plan takes the allocator for scratch, and its isa is
+ * NULL or the isa of the plan. Calls that allocate nothing do not call the allocator, and calls that only copy
  * (fovea_sequence_copy()) or run tasks (fovea_tasks_run()) look up no isa. */
 
-/* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_sequence_move(), fovea_rotary_apply() and those that
- * merge, finish and make states) take threads, parallel_for and isa from it, allocate nothing, and refuse scratch.
- * Rows are shared out only if there is work for more than one thread. A caller with threads of its own may make one
- * call for each part of the heads, rows or batch entries, at the same time. `execution` and `error` may be NULL.
- */
+/* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_sequence_move(), fovea_rotary_apply() and the calls
+ * that merge, finish and make states) take threads, parallel_for and isa from the execution, allocate nothing, and
+ * refuse scratch. Rows are shared out only if there is work for more than one thread. A caller with threads of its
+ * own may make one call for each part of the heads, rows or batch elements, at the same time. `execution` and
+ * `error` may be NULL. */
 
 /* Sets all defaults. Callers in C use fovea_execution_init(). */
 FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
@@ -280,25 +284,25 @@ static inline void fovea_execution_init(fovea_execution *execution) {
  * id, so the parent must have called a function of Fovea that plans or runs something before the fork. */
 FOVEA_API int fovea_default_threads(void);
 
-/* Returns how many workers the tasks of a caller's own are worth: 1 if `work`, the multiplications and additions of
- * all of them, is too little to share, else as many as `execution` allows (NULL: all defaults), and no more than
+/* Returns how many workers a caller's own tasks are worth: 1 if `work`, the multiplications and additions of all
+ * tasks, is too little to share, else as many as `execution` allows (NULL: all defaults), and no more than
  * `tasks`. 1 for an execution that fovea_tasks_run() refuses. */
 FOVEA_API int fovea_tasks_workers(int64_t tasks, double work, const fovea_execution *execution);
 
-/* Runs tasks of a caller's own on `workers` workers or fewer, as attention runs its tasks: on OpenMP's threads or
- * by execution->parallel_for. Calls run(data, task, worker) once for each task from 0 to tasks - 1, in any order
- * and at the same time. `worker` is from 0 to workers - 1, and calls at the same time have different workers.
- * Returns when all tasks are done. Allocates nothing, and uses no scratch. `execution` and `error` may be NULL.
- * FOVEA_ERROR_ARGUMENT if run is NULL, tasks is below 0 or workers below 1; and the errors of an execution that any
- * call refuses. Thread-safe. */
+/* Runs a caller's own tasks on `workers` workers or fewer, as attention runs its tasks: on OpenMP's threads or by
+ * execution->parallel_for. Calls run(data, task, worker) once for each task from 0 to tasks - 1, in any order and
+ * at the same time. `worker` is from 0 to workers - 1, and calls at the same time have different workers. Returns
+ * when all tasks are done. Allocates nothing, and uses no scratch. `execution` and `error` may be NULL.
+ * FOVEA_ERROR_ARGUMENT if run is NULL, tasks is below 0 or workers below 1; and the errors of an execution that
+ * any call refuses. Thread-safe. */
 FOVEA_API fovea_status fovea_tasks_run(void (*run)(const void *data, int64_t task, int worker), const void *data,
                                        int64_t tasks, int workers, const fovea_execution *execution,
                                        fovea_error *error);
 
 /* Plans and runs a problem of contiguous f32 tensors in the order of the shapes above, with v_dim = qk_dim = dim
- * and the default scale. `causal` is 0 or 1, aligned bottom-right; then q_len is at most kv_len (FOVEA_ERROR_ARGUMENT),
- * and fovea_attend() takes other offsets. Runs with default threads. Allocates its scratch
- * once, and a plan if there are more than 32 batch entries. */
+ * and the default scale. `causal` is 0 or 1, aligned bottom-right; then q_len is at most kv_len
+ * (FOVEA_ERROR_ARGUMENT), and fovea_attend() takes other offsets. Runs with default threads. Allocates its scratch
+ * once, and a plan if batch is more than 32. */
 FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const float *v, float *o, int64_t batch,
                                        int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t dim,
                                        int causal);
@@ -313,13 +317,14 @@ FOVEA_API fovea_status fovea_attend(const fovea_problem *problem, const fovea_te
  * same time, with different tensors and scratch. */
 typedef struct fovea_plan fovea_plan;
 
-/* Checks the problem and allocates a plan for it, with the isa and the allocator of `execution` (NULL: all defaults).
- * The name of the isa need not exist any more when the plan runs. On failure *plan is NULL. */
+/* Checks the problem and allocates a plan for it, with the isa and the allocator of `execution` (NULL: all
+ * defaults). The name of the isa need not exist any more when the plan runs. On failure *plan is NULL. */
 FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, const fovea_execution *execution,
                                          fovea_plan **plan, fovea_error *error);
 FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* frees a plan; NULL is allowed */
 
-/* Returns the bytes of a plan of `batch` entries; 0 if batch is below 1, SIZE_MAX if a size_t cannot hold them. */
+/* Returns the bytes of a plan for `batch` sequences; 0 if batch is below 1, SIZE_MAX if a size_t cannot hold
+ * them. */
 FOVEA_API size_t fovea_plan_size(int64_t batch);
 
 /* Like fovea_plan_create(), but allocates nothing: the plan lies in memory of the caller, fovea_plan_size() bytes
@@ -339,17 +344,16 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, const 
 #define FOVEA_STACK_SIZE 65536
 
 /* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
- * types, the modes and whether AMX was allowed when the plan was made, the batch, the number of position terms, the
- * CPUs of this process (if keys may be split between them) and
- * the logarithm of how many keys a row can see. This number follows from window, chunks, keys.begin and keys.end,
- * and from kv_len, or with kv_begins from the longest entry from its begin to its end; offsets, masks and other
- * lengths of entries do not matter. So with the same batch and the same rules, scratch for the largest lengths is
- * enough for all smaller ones. A mask that does not begin at key 0 needs some more: the same for every mask.begin
- * but 0, and for mask.begins. */
+ * types, the modes and whether AMX was allowed when the plan was made, the batch, the number of position terms,
+ * the CPUs of this process (if keys may be split between them) and the logarithm of how many keys a row can see.
+ * This number follows from window, chunks, keys.begin and keys.end, and from kv_len, or with kv_begins from the
+ * longest sequence from its begin to its end; offsets, masks and other lengths of sequences do not matter. So with
+ * the same batch and the same rules, scratch for the largest lengths is enough for all smaller ones. A mask that
+ * does not begin at key 0 needs some more: the same for every mask.begin but 0, and for mask.begins. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
-/* Runs the whole plan. `execution` and `error` may be NULL. If isa is not NULL, it names the table of kernels that the
- * plan was made for (else FOVEA_ERROR_UNUSED). */
+/* Runs the whole plan. `execution` and `error` may be NULL. If isa is not NULL, it names the table of kernels that
+ * the plan was made for (else FOVEA_ERROR_UNUSED). */
 FOVEA_API fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensors *tensors,
                                       const fovea_execution *execution, fovea_error *error);
 
@@ -366,8 +370,7 @@ FOVEA_API int64_t fovea_plan_tasks(const fovea_plan *plan, int phase); /* 0 for 
  *   fovea_run_bind(plan, &tensors, workers, scratch, scratch_size, memory, fovea_run_size(plan), &run, &error);
  *   for phase in 0 .. fovea_plan_phases(plan) - 1
  *     for task in 0 .. fovea_plan_tasks(plan, phase) - 1, on any of the workers
- *       fovea_run_task(run, phase, task, worker, &error);
- */
+ *       fovea_run_task(run, phase, task, worker, &error); */
 typedef struct fovea_run fovea_run;
 
 /* Returns the bytes of a run; 0 if plan is NULL. */
@@ -385,22 +388,22 @@ FOVEA_API fovea_status fovea_run_bind(const fovea_plan *plan, const fovea_tensor
 FOVEA_API fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int worker,
                                       fovea_error *error);
 
-/* How much of the score matrix is seen and computed, over all batch entries and query heads. */
+/* How much of the score matrix is visible and computed, over all batch elements and query heads. */
 typedef struct fovea_counts {
-  int64_t pairs_seen; /* (row, key) pairs that may be seen */
+  int64_t pairs_visible; /* (row, key) pairs where the key is visible to the row */
   /* Pairs whose score is computed, lanes of padding included; twice with a score output other than weights. */
   int64_t pairs_computed;
 } fovea_counts;
 
 /* Counts the pairs of a run exactly: it reads the mask tensor, and counts panels and small pages as they are
- * computed. It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all
- * blocks and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Keys
- * that only position terms hide count as seen. FOVEA_ERROR_ARGUMENT if the run is not bound. */
+ * computed. It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over
+ * all blocks and over the mask; if the mask hides keys or adds to scores, it reads the mask a second time. Keys
+ * that only position terms hide count as visible. FOVEA_ERROR_ARGUMENT if the run is not bound. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
-/* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask, no pattern and no holes: a
- * plan knows no tensors. A run without a mask, a pattern, holes, panels and small pages has the same counts. It takes
- * a pass over all rows. */
+/* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask, no pattern and no
+ * holes: a plan knows no tensors. A run without a mask, a pattern, holes, panels and small pages has the same
+ * counts. It takes a pass over all rows. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
 /* Returns the name of the instruction set that a plan runs on. */
@@ -411,15 +414,15 @@ FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
 /* One instruction set that this build has or could have. Prepare it with fovea_isa_report_init(). */
 typedef struct fovea_isa_report {
   size_t struct_size; /* set by fovea_isa_report_init() */
-  const char *name;   /* of a set, "avx512"; of one table of a set with several, "avx512/vnni" */
-  const char *base;   /* the set whose operations this one has, but for those that it adds: of a table its set, of
+  const char *name;   /* of a set, "avx512"; of a table, if the set has several, "avx512/vnni" */
+  const char *base;   /* the set whose operations it has beside its own: of a table its set, of
                          "avx512_bf16" "avx512". Else its own name */
   int usable;         /* 1: an execution may name it */
   int chosen;         /* 1: the set that is taken if an execution names none; 0 for tables of a set */
   int meant;          /* 1: the table of a set that the set's name means here, so that both names are one */
   fovea_type type;    /* FOVEA_F32: may be chosen for any problem. Else it has faster products for Q and K of this
-                         type, and for bf16 mode if that is bf16; it is chosen for these only. An execution that names
-                         it may be any */
+                         type, and for bf16 mode if `type` is bf16, and is chosen only for them. An execution that
+                         names it may run any problem */
   const char *reason; /* why it is chosen or not */
 } fovea_isa_report;
 
@@ -432,13 +435,13 @@ static inline void fovea_isa_report_init(fovea_isa_report *report) {
 }
 
 /* Reports on instruction set `index`, from 0 on: sets, best first, then tables of sets. Texts live as long as the
- * process. FOVEA_ERROR_ARGUMENT if there are no more. Thread-safe. */
+ * process. FOVEA_ERROR_ARGUMENT if there are no more sets. Thread-safe. */
 FOVEA_API fovea_status fovea_isa_at(int index, fovea_isa_report *report);
 
-/* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the execution's
- * isa is this one (NULL: it names none) and the type of Q and K is `type` (FOVEA_F32: also if theirs differ).
- * `error` may be NULL. FOVEA_ERROR_ARGUMENT if no instruction set has that name; FOVEA_ERROR_UNSUPPORTED if
- * this build or this CPU does not have it. Thread-safe. */
+/* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the execution's isa
+ * is `isa` (NULL: it names none) and the type of Q and K is `type` (FOVEA_F32: also if their types differ).
+ * `error` may be NULL. FOVEA_ERROR_ARGUMENT if no instruction set has that name; FOVEA_ERROR_UNSUPPORTED if this
+ * build or this CPU does not have it. Thread-safe. */
 FOVEA_API fovea_status fovea_isa_find(const char *isa, fovea_type type, fovea_isa_report *report,
                                       fovea_error *error);
 

@@ -16,8 +16,7 @@ extern "C" {
  *
  *   TRANSFORMER   r = scale q . (k + e), values v + e (Shi et al., 2021; TransformerConv of PyTorch Geometric)
  *   GAT           r = LeakyReLU(a_to . q + a_from . k + a_edge . e), values k (Velickovic et al., 2018)
- *   GATV2         r = a . LeakyReLU(q + k + e), values k (Brody et al., 2022)
- */
+ *   GATV2         r = a . LeakyReLU(q + k + e), values k (Brody et al., 2022) */
 typedef enum fovea_nn_graph_kind {
   FOVEA_NN_GRAPH_TRANSFORMER = 0,
   FOVEA_NN_GRAPH_GAT = 1,
@@ -40,8 +39,8 @@ typedef struct fovea_nn_graph {
   const float *a_to, *a_from, *a_edge, *a;
 
   /* Makes e of what edges have: any linear layer with heads * dim outputs. NULL (default): edges have heads * dim
-   * numbers already, or none. Edges are projected a part at a time, so that scratch has never more than 4096 of
-   * them, or those of one node, if that has more. */
+   * numbers already, or none. Edges are projected a part at a time, so that scratch never has more than 4096
+   * edges, or the edges of one node, if there are more. */
   const fovea_nn_linear *edge;
 
   /* 1: the output is the mean of the heads, (nodes, dim). Default 0: (nodes, heads, dim). */
@@ -59,19 +58,18 @@ static inline void fovea_nn_graph_init(fovea_nn_graph *graph, fovea_nn_graph_kin
   fovea_nn_graph_init_sized(graph, sizeof *graph, kind, heads, dim);
 }
 
-/* The nodes and edges. Strides are those of row and head; `batch` is not used, and is 0. Several graphs are one
- * graph whose parts have no edge between them: a node's output depends on its own edges only, and keeps its bits.
- */
+/* The nodes and edges. Of strides, row and head are used; `batch` is not, and is 0. Several graphs are one graph
+ * whose parts have no edge between them: a node's output depends on its own edges only, and keeps its bits. */
 typedef struct fovea_nn_graph_tensors {
   size_t struct_size; /* set by fovea_nn_graph_tensors_init() */
   int64_t nodes;      /* that edges end at; at least 0 */
   int64_t sources;    /* that edges begin at, at least 0: `nodes`, if they are the same */
 
-  /* The edges as a CSR matrix by destination, as fovea_nn_additive_tensors has them: those that end at node i begin
-   * at nodes edge_sources[edge_starts[i]] to edge_sources[edge_starts[i + 1] - 1]. nodes + 1 numbers that do not
-   * decrease. An edge that is there twice counts twice, since its features may differ. A source of -1 is an edge
-   * that is not there. There are no self loops but those of the list: for GAT, add one to each node. A node without
-   * edges gets zeros (and the bias).
+  /* The edges as a CSR matrix by destination, as fovea_nn_additive_tensors has them: the edges that end at node i
+   * begin at nodes edge_sources[edge_starts[i]] to edge_sources[edge_starts[i + 1] - 1]. edge_starts has nodes + 1
+   * numbers that do not decrease. An edge that is there twice counts twice, since its features may differ. A
+   * source of -1 is an edge that is not there. There are no self loops but the ones in the list: for GAT, add one
+   * to each node. A node without edges gets zeros (and the bias).
    *
    * The order of a node's edges changes its last bits; nothing else does. */
   const int64_t *edge_starts, *edge_sources;
@@ -127,8 +125,8 @@ FOVEA_NN_API fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const 
                                              const fovea_execution *execution, fovea_error *error);
 
 /* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. It follows from heads, dim, the
- * largest number of edges of a node, for GAT from the number of nodes, and with the layer `edge` or scores of GAT from
- * features also from edges: it reads the lists of edges. */
+ * largest number of edges of a node, for GAT from the number of nodes, and with the layer `edge` or scores of GAT
+ * from features also from edges: it reads the lists of edges. */
 FOVEA_NN_API fovea_status fovea_nn_graph_scratch_size(const fovea_nn_graph *graph,
                                                       const fovea_nn_graph_tensors *tensors,
                                                       const fovea_execution *execution, size_t *size,

@@ -1,4 +1,4 @@
-/* Attention over fewer numbers: Linformer, multi-head latent attention; and differential attention.
+/* Linformer, differential attention, and multi-head latent attention (MLA).
  *
  * Part of fovea_nn, with the rules of nn.h. docs/numerics.md states the arithmetic. */
 #ifndef FOVEA_LATENT_ATTENTION_H
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* ---- Linformer ----------------------------------------------------------------------------------------------- */
+/* ---- Linformer ---------------------------------------------------------------------------------------------- */
 
 /* Linformer (Wang et al., 2020): keys and values of all positions are projected along the length to k of each,
  * K' = E^T K and V' = F^T V, and queries attend exactly over these: softmax(scale * Q K'^T) V'. Time and memory
@@ -20,8 +20,7 @@ extern "C" {
  *
  * The sharing of the paper: headwise, one pair for all heads (default); per head, with projection_head set; keys
  * and values, value_projection NULL; layers, the same pointers in all layers. Prepare it with
- * fovea_nn_linformer_init().
- */
+ * fovea_nn_linformer_init(). */
 typedef struct fovea_nn_linformer {
   size_t struct_size;           /* set by fovea_nn_linformer_init() */
   int64_t max_len;              /* rows of E and of F, at least 1: the longest input */
@@ -45,15 +44,15 @@ static inline void fovea_nn_linformer_init(fovea_nn_linformer *linformer, int64_
 }
 
 /* Computes attention of Q over the projected K and V, tensors that the caller's linear layers made. Of the problem
- * it uses sizes, strides, types, scale, softcap, sink, normaliser, scales and lengths; kv_len is at most
- * max_len. Keys and values at kv_lens[b] and beyond are not read, which has the bits of zeros there. Rules over
- * positions of keys, position terms, masks, caches and packed batches are refused: projected keys have no
- * positions; so are results other than O and LSE. Of the tensors it uses q, k, v, o, lse, sinks and scales. The
- * bits of a row do not depend on the rest of the batch, nor on threads (docs/numerics.md, L19).
+ * it uses sizes, strides, types, scale, softcap, sink, normaliser, scales and lengths; kv_len is at most max_len.
+ * Keys and values at kv_lens[b] and beyond are not read, which has the bits of zeros there. Rules over positions
+ * of keys, position terms, masks, caches and packed batches are refused: projected keys have no positions. Results
+ * other than O and LSE are refused, too. Of the tensors it uses q, k, v, o, lse, sink, head_scales and row_scales.
+ * The bits of a row do not depend on the rest of the batch, nor on threads (docs/numerics.md, L19).
  *
  * Multiplications: batch * (kv_heads * kv_len + heads * q_len) * k * (qk_dim + v_dim). Needs scratch
- * (fovea_nn_linformer_scratch_size()), from `execution` or else allocated by its allocator: 4 k (qk_dim +
- * v_dim) bytes for each kv head and 2,048 keys, and that of attention over k keys. */
+ * (fovea_nn_linformer_scratch_size()), from `execution` or else allocated by its allocator: 4 k (qk_dim + v_dim)
+ * bytes for each kv head and 2,048 keys, and the scratch of attention over k keys. */
 FOVEA_NN_API fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linformer, const fovea_problem *problem,
                                                  const fovea_tensors *tensors, const fovea_execution *execution,
                                                  fovea_error *error);
@@ -64,16 +63,17 @@ FOVEA_NN_API fovea_status fovea_nn_linformer_scratch_size(const fovea_nn_linform
                                                           const fovea_execution *execution, size_t *size,
                                                           fovea_error *error);
 
-/* ---- Differential attention ---------------------------------------------------------------------------------- */
+/* ---- Differential attention --------------------------------------------------------------------------------- */
 
 /* Differential attention (Ye et al., Differential Transformer, 2024): for each head
  *
  *   o = (softmax(scale * Q1 K1^T) - lambda * softmax(scale * Q2 K2^T)) V
  *   o = RMSNorm(o) * gamma * (1 - lambda_init)
  *
- * Values of a head often have twice the dim of its queries. In the public code queries and keys are (rows, 2 heads,
- * dim), and those of head h are heads 2 h and 2 h + 1: two views, whose head stride is 2 dim. (With fewer kv heads
- * the code pairs them so in its FlashAttention form only; its plain form gives both queries of a head one key.)
+ * Values of a head often have twice the dim of its queries. In the public code queries and keys are (rows, 2
+ * heads, dim), and head h has their heads 2 h and 2 h + 1: two views, whose head stride is 2 dim. (With fewer kv
+ * heads the code pairs them so in its FlashAttention form only; its plain form gives both queries of a head one
+ * key.)
  *
  * Prepare it with fovea_nn_differential_init(). */
 typedef struct fovea_nn_differential {
@@ -94,20 +94,20 @@ static inline void fovea_nn_differential_init(fovea_nn_differential *differentia
   fovea_nn_differential_init_sized(differential, sizeof *differential, lambda, lambda_init);
 }
 
-/* Computes *lambda = e^(q1 . k1) - e^(q2 . k2) + lambda_init of a layer's four vectors of `dim` numbers, the public
- * code's lambda_q1, lambda_k1, lambda_q2 and lambda_k2. `error` may be NULL.
- * FOVEA_ERROR_ARGUMENT, for instance if lambda_init is beyond f32. */
+/* Computes *lambda = e^(q1 . k1) - e^(q2 . k2) + lambda_init of a layer's four vectors of `dim` numbers, the
+ * public code's lambda_q1, lambda_k1, lambda_q2 and lambda_k2. `error` may be NULL. FOVEA_ERROR_ARGUMENT, for
+ * instance if lambda_init is beyond f32. */
 FOVEA_NN_API fovea_status fovea_nn_differential_lambda(int64_t dim, const float *q1, const float *k1,
                                                        const float *q2, const float *k2, double lambda_init,
                                                        float *lambda, fovea_error *error);
 
 /* Runs both attentions of a problem, with its rules, masks, caches, types and strides, and writes their normalised
- * difference to first->o. `first` has Q1, K1 (or sequences), V and O, `second` has Q2, K2 (or sequences of its own)
- * and V, and o NULL; what else the problem needs (mask, sinks, terms) is in both. There is no LSE. Results other
- * than O are refused. A row that sees no key gets zeros, if eps is not 0.
+ * difference to first->o. `first` has Q1, K1 and V (or cache.sequences) and O, `second` has Q2, K2 and V (or
+ * sequences of its own), and o NULL; what else the problem needs (mask, sink, terms) is in both. There is no LSE.
+ * Results other than O are refused. A row that sees no key gets zeros, if eps is not 0.
  *
  * Takes the time of two attentions. Needs scratch (fovea_nn_differential_scratch_size()), from `execution` or else
- * allocated by its allocator: twice O in f32, and that of an attention. */
+ * allocated by its allocator: twice O in f32, and the scratch of an attention. */
 FOVEA_NN_API fovea_status fovea_nn_differential_run(const fovea_nn_differential *differential,
                                                     const fovea_problem *problem, const fovea_tensors *first,
                                                     const fovea_tensors *second, const fovea_execution *execution,
@@ -119,7 +119,7 @@ FOVEA_NN_API fovea_status fovea_nn_differential_scratch_size(const fovea_nn_diff
                                                              const fovea_execution *execution, size_t *size,
                                                              fovea_error *error);
 
-/* ---- Multi-head latent attention ----------------------------------------------------------------------------- */
+/* ---- Multi-head latent attention ---------------------------------------------------------------------------- */
 
 /* What multi-head latent attention multiplies. Both forms are the same function of the same cache. Their bits
  * differ, since they add up in another order; docs/numerics.md, L20, bounds the difference. */
@@ -170,26 +170,26 @@ static inline void fovea_nn_latent_init(fovea_nn_latent *latent, int64_t heads, 
                              v_head_dim);
 }
 
-/* Returns how many elements of kv_b_proj's type the absorbed form needs; 0 if kv_b_proj or a size would be refused.
- */
+/* Returns how many elements of kv_b_proj's type the absorbed form needs; 0 if kv_b_proj or a size would be
+ * refused. */
 FOVEA_NN_API int64_t fovea_nn_latent_absorbed_elements(const fovea_nn_latent *latent);
 
 /* Writes the weights of kv_b_proj as the absorbed form multiplies by them, without changing a bit: once, when a
  * model is loaded. Each head's part for keys is transposed, and both parts lie in panels. */
 FOVEA_NN_API fovea_status fovea_nn_latent_absorb(const fovea_nn_latent *latent, void *absorbed, fovea_error *error);
 
-/* The tensors of a layer. x and y have a row for each of batch * q_len positions; of packed batches q_len in all.
- */
+/* The tensors of a layer. x and y have a row for each of batch * q_len positions; of packed batches q_len in
+ * all. */
 typedef struct fovea_nn_latent_tensors {
   size_t struct_size;                       /* set by fovea_nn_latent_tensors_init() */
   const void *x;                            /* (rows, inputs of kv_a_proj) */
   void *y;                                  /* (rows, o_proj->out). It may be x: that is read before y is written */
-  const void *residual;                     /* (rows, o_proj->out), added to y; NULL (default): none. As y may be */
+  const void *residual;                     /* (rows, o_proj->out), added to y. It may be x or y. NULL (default) */
   fovea_type x_type, y_type, residual_type; /* default FOVEA_F32 */
   int64_t x_stride, y_stride, residual_stride; /* elements from row to row. Default FOVEA_CONTIGUOUS */
   const void *mask;                            /* as in fovea_tensors */
   const float *sink;                           /* as in fovea_tensors */
-  /* With a segmented problem: caches that the rows [c | k_rope] are appended to, and that are then attended over. A
+  /* With a segmented cache: caches that the rows [c | k_rope] are appended to, and that are then attended over. A
    * segment has one kv head, keys in rows of kv_lora_rank + qk_rope_head_dim (at least 2), and v NULL, or k itself
    * as fovea_pages makes it. */
   fovea_tensors_cache cache;
@@ -208,11 +208,11 @@ static inline void fovea_nn_latent_tensors_init(fovea_nn_latent_tensors *tensors
   fovea_nn_latent_tensors_init_sized(tensors, sizeof *tensors, x, y);
 }
 
-/* Computes a layer. The problem is that of the heads: heads and as many kv_heads, qk_dim of qk_nope_head_dim +
- * qk_rope_head_dim, v_dim of v_head_dim; it has the rules, mask, scale, softcap, sink, lists of lengths,
- * and `segmented`, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; set that times
- * YaRN's mscale^2 if the model has it. Without caches kv_len is q_len, and rows may not be packed. The expanded
- * form reads a cache from position 0 on, so it excludes kv_begins.
+/* Computes a layer. The problem describes the heads: heads and as many kv_heads, qk_dim of qk_nope_head_dim +
+ * qk_rope_head_dim, v_dim of v_head_dim; it has the rules, mask, scale, softcap, sink, lists of lengths, and
+ * cache.segmented, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; set scale to this
+ * default times YaRN's mscale^2 if the model has it. Without caches kv_len is q_len, and rows may not be packed.
+ * The expanded form reads a cache from position 0 on, so it excludes kv_begins.
  *
  * In each form a row has the same bits in a prompt, in any chunks of it, and in steps of decoding from a cache of
  * the same type: what lies in the cache is all that later rows see of earlier ones.
@@ -225,8 +225,8 @@ FOVEA_NN_API fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, con
                                               const fovea_nn_latent_tensors *tensors,
                                               const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. Segments are counted in `tensors`, of
- * which nothing else is used; NULL: none. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. Segments are counted in
+ * `tensors`, of which nothing else is used; NULL: none. */
 FOVEA_NN_API fovea_status fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const fovea_problem *problem,
                                                        const fovea_nn_latent_tensors *tensors,
                                                        const fovea_execution *execution, size_t *size,

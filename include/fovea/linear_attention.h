@@ -30,6 +30,7 @@ typedef enum fovea_nn_update_rule {
 /* A kind of linear attention. Prepare it with fovea_nn_linear_attention_init().
  *
  * Gated DeltaNet (Qwen3-Next): GATED_DELTA, q_heads and k_heads fewer than heads, unit 1.
+ *
  * Mamba-2 (Dao & Gu, 2024): GATED, scale 1; q is C, k is B, v is x, with as many q_heads and k_heads as groups;
  * beta is dt after softplus, decay is the same tensor, decay_factors are A, and skip is D. Mamba's state h is the
  * transpose of S. */
@@ -59,8 +60,8 @@ static inline void fovea_nn_linear_attention_init(fovea_nn_linear_attention *att
   fovea_nn_linear_attention_init_sized(attention, sizeof *attention, rule, heads, k_dim, v_dim);
 }
 
-/* The tensors of some tokens. Strides count elements, and may have any order: those of ONNX's (batch, tokens, heads
- * * dim) are {tokens * heads * dim, dim, heads * dim}. Strides of inputs may be 0. */
+/* The tensors of some tokens. Strides count elements, and may have any order: the strides of ONNX's (batch,
+ * tokens, heads * dim) are {tokens * heads * dim, dim, heads * dim}. Strides of inputs may be 0. */
 typedef struct fovea_nn_linear_attention_tensors {
   size_t struct_size;    /* set by fovea_nn_linear_attention_tensors_init() */
   int64_t batch, tokens; /* at least 1; at least 0 */
@@ -93,14 +94,14 @@ typedef struct fovea_nn_linear_attention_tensors {
   float *present;
   fovea_strides past_strides, present_strides; /* default: contiguous */
 
-  /* Padded batches: entry b has the tokens 0 to token_lens[b] - 1, and its state ends there. Tokens beyond are not
-   * read, whatever they hold, and their rows of o become 0. `batch` int64, each from 0 to `tokens`. NULL (default):
-   * each entry has `tokens` tokens. */
+  /* Padded batches: sequence b has the tokens 0 to token_lens[b] - 1, and its state ends there. Later tokens are
+   * not read, whatever they hold, and their rows of o become 0. `batch` int64, each from 0 to `tokens`. NULL
+   * (default): each sequence has `tokens` tokens. */
   const int64_t *token_lens;
 
-  /* Packed batches: entry b is tokens cu_seqlens[b] to cu_seqlens[b + 1] - 1 of tensors (1, heads, tokens, dim),
-   * and has a state of its own: past and present are (batch, ...) as ever. `batch` + 1 int32 that never descend,
-   * from 0 or more to `tokens` at most. Tokens of no entry are not read, nor their rows of o written. NULL
+  /* Packed batches: sequence b is tokens cu_seqlens[b] to cu_seqlens[b + 1] - 1 of tensors (1, heads, tokens,
+   * dim), and has a state of its own: past and present are (batch, ...) as ever. `batch` + 1 int32 from 0 to
+   * `tokens` that never decrease. Tokens of no sequence are not read, and their rows of o are not written. NULL
    * (default): padded. cu_seqlens excludes token_lens. */
   const int32_t *cu_seqlens;
 } fovea_nn_linear_attention_tensors;
@@ -125,11 +126,11 @@ static inline void fovea_nn_linear_attention_tensors_init(fovea_nn_linear_attent
  * one, where each call's past is the present of the call before, have the same bits. Columns of v do not depend on
  * each other, and are shared by threads.
  *
- * COMPLEXITY: batch * heads * tokens * k_dim * v_dim times 2 multiplications and additions, with a decay one
+ * Complexity: batch * heads * tokens * k_dim * v_dim times 2 multiplications and additions, with a decay one
  * multiplication more, with the delta rule one multiplication and addition more, and one for each further query of
  * a state. Memory beside the tensors does not grow with the number of tokens.
  *
- * Entries do not depend on each other: an entry of a padded or packed batch has the bits of a call of its own.
+ * Sequences do not depend on each other: a sequence of a padded or packed batch has the bits of a call of its own.
  *
  * Needs scratch (fovea_nn_linear_attention_scratch_size()), from `execution` or else allocated by
  * its allocator: for each worker one head's state and some tokens as f32. */
@@ -137,7 +138,8 @@ FOVEA_NN_API fovea_status fovea_nn_linear_attention_run(const fovea_nn_linear_at
                                                         const fovea_nn_linear_attention_tensors *tensors,
                                                         const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as
+ * well. */
 FOVEA_NN_API fovea_status fovea_nn_linear_attention_scratch_size(const fovea_nn_linear_attention *attention,
                                                                  const fovea_nn_linear_attention_tensors *tensors,
                                                                  const fovea_execution *execution, size_t *size,

@@ -1,15 +1,15 @@
 /* fovea_nn: layers around attention, with one answer.
  *
  * A second, optional library. It multiplies by weights, normalises rows and composes layers, with the structs,
- * statuses, error texts, threads and rules of fovea.h: sizes and strides count elements; nothing is allocated,
- * printed or read beyond the elements that a call names; what is set and would not be used is refused. Strides are
- * FOVEA_CONTIGUOUS by default, which the comments name by the size that it stands for. The same
- * inputs give the same bits on every instruction set, for any number of threads and any number of rows: a row alone
- * has the bits that it has in a batch. docs/numerics.md, part "Layers", states the arithmetic.
+ * statuses, error texts, threads and rules of fovea/fovea.h: sizes and strides count elements; nothing is
+ * allocated, printed or read beyond the elements that a call names; what is set and would not be used is refused.
+ * Strides are FOVEA_CONTIGUOUS by default; comments give the stride that it stands for. The same inputs give the
+ * same bits on every instruction set, for any number of threads and any number of rows: a row alone has the bits
+ * that it has in a batch. docs/numerics.md, part "Layers", states the arithmetic.
  *
- * Unless it says otherwise, a function runs as row-wise calls do (fovea_execution): threads, parallel_for and isa are
- * used, scratch is refused, `execution` and `error` may be NULL. A call that fails has written nothing. Calls may
- * run at the same time if no two of them write the same output. */
+ * Unless it says otherwise, a function runs as row-wise calls do (fovea_execution): threads, parallel_for and isa
+ * are used, scratch is refused, `execution` and `error` may be NULL. A call that fails has written nothing. Calls
+ * may run at the same time if no two of them write the same output. */
 #ifndef FOVEA_NN_H
 #define FOVEA_NN_H
 
@@ -86,7 +86,7 @@ typedef struct fovea_nn_linear_rows {
   fovea_type gate_type; /* default FOVEA_F32 */
   int64_t gate_stride;  /* default: out */
 
-  /* (rows, out) numbers that are added at last. NULL (default): none. It may be y itself. */
+  /* (rows, out) numbers that are added last. NULL (default): none. It may be y itself. */
   const void *residual;
   fovea_type residual_type; /* default FOVEA_F32 */
   int64_t residual_stride;  /* default: out */
@@ -109,8 +109,8 @@ static inline void fovea_nn_linear_rows_init(fovea_nn_linear_rows *rows, const f
 FOVEA_NN_API fovea_status fovea_nn_linear_run(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                               const fovea_execution *execution, fovea_error *error);
 
-/* Returns the elements of the panels of a layer's weights. 0 if a size is below 1, or if that are more than 2^57.
- */
+/* Returns the elements of the panels of a layer's weights. 0 if a size is below 1, or if the result would exceed
+ * 2^57. */
 FOVEA_NN_API int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type);
 
 /* Writes the weights of a layer (in rows) into panels, without changing a bit. Outputs and dims that do not exist
@@ -143,7 +143,7 @@ static inline void fovea_nn_map_init(fovea_nn_map *map, int64_t rows, int64_t di
 FOVEA_NN_API fovea_status fovea_nn_activate(const fovea_nn_map *map, fovea_nn_activation activation,
                                             const fovea_execution *execution, fovea_error *error);
 
-/* Softmax of each row: e^(x - max) over the sum of these, in natural units (docs/numerics.md, L4). A row of -Inf
+/* Softmax of each row: e^(x - max), divided by their sum, in natural units (docs/numerics.md, L4). A row of -Inf
  * only gives zeros; a row with NaN or +Inf gives NaN. */
 FOVEA_NN_API fovea_status fovea_nn_softmax(const fovea_nn_map *map, const fovea_execution *execution,
                                            fovea_error *error);
@@ -161,7 +161,7 @@ typedef struct fovea_nn_norm {
   size_t struct_size;      /* set by fovea_nn_norm_init() */
   int64_t dim;             /* at least 1 */
   fovea_nn_norm_kind kind; /* LAYER_NORM or RMS_NORM */
-  double eps;              /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_ARGUMENT */
+  double eps;              /* default 1e-5. Must be >= 0; rounded to f32 once. FOVEA_ERROR_ARGUMENT otherwise */
   const float *gamma;      /* `dim` numbers; NULL (default): none */
   const float *beta;       /* `dim` numbers; NULL (default): none, as an RMS norm must have */
 } fovea_nn_norm;
@@ -224,12 +224,12 @@ FOVEA_NN_API fovea_status fovea_nn_norm_run(const fovea_nn_norm *norm, const fov
 typedef struct fovea_nn_attention {
   size_t struct_size; /* set by fovea_nn_attention_init() */
   const fovea_nn_linear *query, *output;
-  /* Both, or with a segmented problem neither: the caches then hold all keys and values already, as in
+  /* Both, or with a segmented cache neither: the cache then holds all keys and values already, as in
    * cross-attention, and nothing is appended. */
   const fovea_nn_linear *key, *value;
   const fovea_rotary *rotary; /* rotates queries and keys for their positions; NULL (default): none */
 
-  /* One more key and value of each entry, which no mask hides: kv_heads * qk_dim and kv_heads * v_dim numbers,
+  /* One more key and value of each sequence, which no mask hides: kv_heads * qk_dim and kv_heads * v_dim numbers,
    * PyTorch's bias_k and bias_v. NULL (default): none. The key is at position 0, before all others. Not with
    * caches, packed keys, windows, chunks, patterns, rotary, position terms, Shaw's vectors, kv_lens, offsets,
    * mask.begin, or causal rows before all keys. */
@@ -261,8 +261,8 @@ static inline void fovea_nn_attention_init(fovea_nn_attention *attention, const 
 }
 
 /* The tensors of multi-head attention. x and y have a row for each of batch * q_len positions, memory a row for
- * each of batch * kv_len: entry by entry, or, with `rows_first`, position by position, as (length, batch, dim)
- * tensors lie. Of packed batches, q_len and kv_len rows in all. */
+ * each of batch * kv_len: sequence by sequence, or, with `rows_first`, position by position, as (length, batch,
+ * dim) tensors lie. Of packed batches, q_len and kv_len rows in all. */
 typedef struct fovea_nn_attention_tensors {
   size_t struct_size;        /* set by fovea_nn_attention_tensors_init() */
   const void *x;             /* (rows, query->in) */
@@ -273,34 +273,35 @@ typedef struct fovea_nn_attention_tensors {
   fovea_type x_type, memory_type, memory_values_type, y_type, residual_type; /* default FOVEA_F32 */
   /* Elements from row to row. Default FOVEA_CONTIGUOUS. */
   int64_t x_stride, memory_stride, memory_values_stride, y_stride, residual_stride;
-  int rows_first; /* 1: row i of entry b is row i * batch + b. Default 0: row b * q_len + i (kv_len) */
+  int rows_first; /* 1: row i of sequence b is row i * batch + b. Default 0: row b * q_len + i (kv_len) */
 
   const void *mask;  /* as in fovea_tensors */
   const float *sink; /* as in fovea_tensors */
 
-  /* With a segmented problem: caches that new keys and values are appended to, and that are then attended over. The
-   * memory has q_len rows for each entry (self-attention), which go to positions first_position + i, or
+  /* With a segmented cache: caches that new keys and values are appended to, and that are then attended over. The
+   * memory has q_len rows for each sequence (self-attention), which go to positions first_position + i, or
    * first_positions[b] + i. */
   fovea_tensors_cache cache;
   /* Positions of the rows, for rotary embedding and caches. Without caches, keys are at positions 0, 1, ... (or
-   * memory_positions) if there is a memory, else at those of the rows. Default 0 and NULL; at most one is set. */
+   * memory_positions) if there is a memory, else at the positions of the rows. Default 0 and NULL; at most one is
+   * set. */
   int64_t first_position;
   const int64_t *first_positions;
 
   /* Where rows, and keys made of them, are rotated to, if these are not their positions: drafts of a tree, rows
    * after left padding, rows of M-RoPE. batch * q_len numbers for each axis of the rotary embedding, number b *
-   * q_len + i for row i of entry b, also with rows_first; packed, one for each row. Needs a rotary embedding; of a
-   * stack, in one of its layers. Default NULL: the positions of the rows. */
+   * q_len + i for row i of sequence b, also with rows_first; packed, one for each row. Needs a rotary embedding;
+   * of a stack, in one of its layers. Default NULL: the positions of the rows. */
   const int64_t *rotary_positions;
-  /* The same for keys of a memory: batch * kv_len numbers for each axis, number b * kv_len + i for row i of entry
-   * b; packed, one for each row. Needs a memory, which of an encoder-decoder may be the source, and a rotary
-   * embedding. fovea_nn_encoder_decoder_prepare() takes it, too. Default NULL: 0, 1, ... */
+  /* The same for keys of a memory: batch * kv_len numbers for each axis, number b * kv_len + i for row i of
+   * sequence b; packed, one for each row. Needs a memory, which of an encoder-decoder may be the source, and a
+   * rotary embedding. fovea_nn_encoder_decoder_prepare() takes it, too. Default NULL: 0, 1, ... */
   const int64_t *memory_positions;
 
   /* What the problem's scores.kind wants, (batch, heads, q_len, kv_len) numbers at scores.strides of the problem,
-   * apart from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the
-   * head axis is missing, and FOVEA_CONTIGUOUS is meant without it. With bias_key a row has one more number, the
-   * first, and key positions of all outputs count from the bias. NULL (default) without scores.kind. */
+   * apart from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores there
+   * is no head axis, and FOVEA_CONTIGUOUS stands for strides without one. With bias_key a row has one more number,
+   * the first, and key positions of all outputs count from the bias. NULL (default) without scores.kind. */
   float *scores;
 
   const double *row_scales; /* as in fovea_tensors; (batch, q_len) also with rows_first */
@@ -320,11 +321,11 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
   fovea_nn_attention_tensors_init_sized(tensors, sizeof *tensors, x, y);
 }
 
-/* Computes a layer of attention. It uses all of the problem but types and strides of Q, K, V and O, which are its
- * own (f32, in scratch), and state: these must have their defaults. A padding mask is q_lens and kv_lens
+/* Computes a layer of attention. It uses all of the problem but state, and types and strides of Q, K, V and O,
+ * which are its own (f32, in scratch): these fields must have their defaults. A padding mask is q_lens and kv_lens
  * (padding after the rows), kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows;
- * PyTorch's add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32
- * between.
+ * PyTorch's add_zero_attn is FOVEA_SINK_ZERO. The result has the bits of the same steps by single calls, with f32
+ * between them.
  *
  * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by its
  * allocator. A call that fails has written neither y nor scores nor a cache. */
@@ -332,9 +333,9 @@ FOVEA_NN_API fovea_status fovea_nn_attention_run(const fovea_nn_attention *atten
                                                  const fovea_nn_attention_tensors *tensors,
                                                  const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch that a run needs with this execution: its threads and its isa; 0: none. Scratch
- * of the execution is not used. If the layer or the problem is refused, it returns the error, and *size is 0. All
- * *_scratch_size() of fovea_nn are so: a size of 0 with FOVEA_OK is no refusal. */
+/* Sets *size to the bytes of scratch that a run needs with this execution: its threads and its isa; 0: none.
+ * Scratch of the execution is not used. If the layer or the problem is refused, it returns the error, and *size is
+ * 0. All *_scratch_size() of fovea_nn work so: a size of 0 with FOVEA_OK is no refusal. */
 FOVEA_NN_API fovea_status fovea_nn_attention_scratch_size(const fovea_nn_attention *attention,
                                                           const fovea_problem *problem,
                                                           const fovea_execution *execution, size_t *size,
@@ -375,15 +376,15 @@ static inline void fovea_nn_block_init(fovea_nn_block *block, const fovea_nn_att
 }
 
 /* What a layer attends over: a problem, and tensors without x, y and residual, which are the layer's own. For
- * cross-attention the tensors name the memory, unless the problem is segmented: else FOVEA_ERROR_ARGUMENT. */
+ * cross-attention the tensors name the memory, unless the cache is segmented; FOVEA_ERROR_ARGUMENT otherwise. */
 typedef struct fovea_nn_attending {
   const fovea_problem *problem;
   const fovea_nn_attention_tensors *tensors;
 } fovea_nn_attending;
 
 /* Computes a layer: y from x, both contiguous f32 rows as fovea_nn_attention_tensors has them; y may be x. `cross`
- * is NULL without cross-attention. The bits are those of its steps by single calls, with f32 between. y and scores
- * lie apart from each other, from scratch and from the weights. Fails as fovea_nn_attention_run() does.
+ * is NULL without cross-attention. The result has the bits of its steps by single calls, with f32 between them. y
+ * and scores lie apart from each other, from scratch and from the weights. Fails as fovea_nn_attention_run() does.
  *
  * Needs scratch, from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,

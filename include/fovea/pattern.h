@@ -9,13 +9,12 @@
  *
  * A pattern is compiled once, for a range of rows and keys, and never changes: layers, heads, threads, chunks of a
  * prompt and steps of decoding share it. Its memory grows with the rows and with the lists that it is given, never
- * with rows * keys. It takes keys away before any score is looked at, so a mask tensor of the same meaning gives
- * the same bits. "or" and "not" act inside a pattern. The pattern as a whole is one rule beside those of
+ * with rows * keys. It takes keys away before any score is used, so a mask tensor of the same meaning gives the
+ * same bits. "or" and "not" act inside a pattern. The pattern as a whole is one rule beside the rules of
  * fovea_problem: a row sees a key if the pattern, the problem's rules and the mask allow it.
  *
  * A pattern is written over positions: a key's position, and for row i the position of its own key, i + offset.
- * With `by_row` a pattern counts rows from the entry's first row instead, as a CSR matrix of a graph does.
- */
+ * With `by_row` a pattern counts rows from the sequence's first row instead, as a CSR matrix of a graph does. */
 #ifndef FOVEA_PATTERN_H
 #define FOVEA_PATTERN_H
 
@@ -49,7 +48,7 @@ typedef enum fovea_rule_kind {
 #define FOVEA_RULE_AXES 3
 
 /* One axis of a neighbourhood: its length; the window, which is how many cells a row sees along it, every
- * dilation-th; and whether it is causal: none of them comes after the row's own. */
+ * dilation-th; and whether it is causal: no visible cell comes after the row's own. */
 typedef struct fovea_rule_axis {
   int64_t length, window, dilation;
   int causal;
@@ -69,7 +68,7 @@ typedef struct fovea_rule {
   const int64_t *starts;                 /* BLOCKS, EDGES: where each list begins in `numbers`; `count` + 1 */
   int64_t block_rows, block_keys;        /* BLOCKS */
   int64_t axes;                          /* NEIGHBOURHOOD */
-  fovea_rule_axis axis[FOVEA_RULE_AXES]; /* likewise */
+  fovea_rule_axis axis[FOVEA_RULE_AXES]; /* NEIGHBOURHOOD */
 } fovea_rule;
 
 /* Returns a rule of that kind with all fields 0. */
@@ -157,8 +156,9 @@ static inline fovea_rule fovea_rule_global(const int64_t *positions, int64_t cou
 }
 
 /* Blocks of block_rows rows and block_keys keys (Zaheer et al., BigBird, 2020): the rows of block i, which are
- * those from i * block_rows on, see the blocks of keys columns[starts[i]] to columns[starts[i + 1] - 1]. `starts`
- * has `blocks` + 1 numbers. Rows of later blocks see nothing. A list may have any order and repeat itself. */
+ * rows i * block_rows to (i + 1) * block_rows - 1, see the blocks of keys columns[starts[i]] to columns[starts[i +
+ * 1] - 1]. `starts` has `blocks` + 1 numbers. Rows of later blocks see nothing. A list may have any order and
+ * repeat itself. */
 static inline fovea_rule fovea_rule_blocks(int64_t block_rows, int64_t block_keys, int64_t blocks,
                                            const int64_t *starts, const int64_t *columns) {
   fovea_rule rule = fovea_rule_of(FOVEA_RULE_BLOCKS);
@@ -170,11 +170,11 @@ static inline fovea_rule fovea_rule_blocks(int64_t block_rows, int64_t block_key
   return rule;
 }
 
-/* Chooses blocks at random for fovea_rule_blocks(): for each of `blocks` blocks of rows, `chosen` different ones of
- * key_blocks blocks of keys, in ascending order. blocks and key_blocks are from 0 to 2^31, chosen from 0 to
- * key_blocks. Writes `blocks` + 1 numbers to starts, and blocks * chosen to columns, which may be NULL if these are
- * none. A list depends on seed, key_blocks, chosen and its block of rows, so that more rows change none. Random
- * numbers are those of Philox4x32-10 (Salmon et al., 2011), the choice is Floyd's (Bentley and Floyd, 1987).
+/* Chooses blocks at random for fovea_rule_blocks(): for each of `blocks` blocks of rows, `chosen` different ones
+ * of key_blocks blocks of keys, in ascending order. blocks and key_blocks are from 0 to 2^31, chosen from 0 to
+ * key_blocks. Writes `blocks` + 1 numbers to starts, and blocks * chosen to columns, which may be NULL if these
+ * are none. A list depends on seed, key_blocks, chosen and its block of rows, so that more rows change none.
+ * Random numbers come from Philox4x32-10 (Salmon et al., 2011), the choice is Floyd's (Bentley and Floyd, 1987).
  * `error` may be NULL. Error: FOVEA_ERROR_ARGUMENT. */
 FOVEA_API fovea_status fovea_random_blocks(uint64_t seed, int64_t blocks, int64_t key_blocks, int64_t chosen,
                                            int64_t *starts, int64_t *columns, fovea_error *error);
@@ -203,7 +203,7 @@ static inline fovea_rule fovea_rule_lists(int64_t first, int64_t rows, int64_t l
 
 /* A tree of drafts (speculative decoding): node i is the row and the key at position first + i, and its parent is
  * node parents[i], or -1 for a root. Every row sees the keys before `first`. The row of a node also sees its own
- * key and those of the node's ancestors. Parents may come after their children; a cycle is refused. */
+ * key and the keys of the node's ancestors. Parents may come after their children; a cycle is refused. */
 static inline fovea_rule fovea_rule_tree(int64_t first, int64_t nodes, const int64_t *parents) {
   fovea_rule rule = fovea_rule_of(FOVEA_RULE_TREE);
   rule.begin = first;
@@ -255,12 +255,12 @@ typedef struct fovea_pattern_options {
   /* The rows that problems may have, positions first_row to first_row + rows - 1, and their keys, positions 0 to
    * keys - 1. Rows and keys are less than 2^31. */
   int64_t first_row, rows, keys;
-  int by_row; /* 1: rows are counted from the entry's first, whatever the offset; first_row is 0. Default 0 */
+  int by_row; /* 1: rows are counted from the sequence's first, whatever the offset; first_row is 0. Default 0 */
   fovea_allocator allocator; /* for the pattern, which keeps it; default: malloc(), free() */
 } fovea_pattern_options;
 
-/* Sets the rule, rows and keys, and the other fields to 0 and NULL. Callers in C use fovea_pattern_options_init().
- */
+/* Sets the rule, rows and keys, and the other fields to 0 and NULL. Callers in C use
+ * fovea_pattern_options_init(). */
 FOVEA_API void fovea_pattern_options_init_sized(fovea_pattern_options *options, size_t struct_size,
                                                 const fovea_rule *rule, int64_t rows, int64_t keys);
 

@@ -25,7 +25,7 @@ extern "C" {
 
 /* The norms of the rows of a projection. */
 typedef enum fovea_nn_feature_norms {
-  /* Those of Gaussian vectors, chi with `dim` degrees of freedom: features without bias. */
+  /* The norms of Gaussian vectors, chi with `dim` degrees of freedom: features without bias. */
   FOVEA_NN_NORMS_GAUSSIAN = 0,
   /* sqrt(dim) for every row: a little less variance, and a bias that falls with dim. */
   FOVEA_NN_NORMS_CONSTANT = 1
@@ -37,7 +37,7 @@ typedef struct fovea_nn_random_features {
   size_t struct_size;    /* set by fovea_nn_random_features_init() */
   int64_t features, dim; /* rows and columns of the projection; at least 1 */
   uint64_t seed;         /* any; default 0 */
-  uint64_t stream; /* any; default 0. One for each layer, and none that fovea_nn_dropout() has with this seed */
+  uint64_t stream; /* any; default 0. One for each layer, but no stream of fovea_nn_dropout() with this seed */
   /* 1 (default): the rows of a block are orthogonal, and each direction is uniform; 0: rows are independent. */
   int orthogonal;
   fovea_nn_feature_norms norms; /* default FOVEA_NN_NORMS_GAUSSIAN */
@@ -78,8 +78,8 @@ typedef enum fovea_nn_performer_kernel {
 /* The stabiliser c of the softmax kernel, which keeps exp() from overflow and underflow. */
 typedef enum fovea_nn_performer_stabiliser {
   FOVEA_NN_STABILISER_NONE = 0, /* c = 0: features depend on their own row alone */
-  /* Of a query: the largest w.x' of the row. Of keys: the largest w.x' of all keys of the entry and head that are
-   * seen. This is what performer-pytorch has. A row then depends on every key, so it is refused with `causal`. */
+  /* Of a query: the largest w.x' of the row. Of keys: the largest w.x' of all visible keys of the sequence and
+   * head. This is what performer-pytorch has. A row then depends on every key, so it is refused with `causal`. */
   FOVEA_NN_STABILISER_MAX = 1
 } fovea_nn_performer_stabiliser;
 
@@ -92,8 +92,8 @@ typedef struct fovea_nn_performer {
   int64_t projection_stride;                /* elements from row to row; default: dim */
   fovea_nn_performer_stabiliser stabiliser; /* default FOVEA_NN_STABILISER_NONE. With the softmax kernel only */
   double eps;   /* 0 or more, rounded to f32; default 1e-4 with the softmax kernel, 1e-3 with ReLU, as in
-                      performer-pytorch. It keeps denominators from 0, and pulls rows whose features are small towards
-                      the mean of the values. With 0 the softmax kernel has no bias */
+                   performer-pytorch. It keeps denominators from 0, and pulls rows whose features are small
+                   towards the mean of the values. With 0 the softmax kernel has no bias */
   double scale; /* above 0; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(dim), so that x' = x dim^(-1/4) */
   int causal;   /* 1: row i sees keys 0 to i, by a recurrence over positions; default 0 */
 } fovea_nn_performer;
@@ -117,7 +117,7 @@ typedef struct fovea_nn_performer_rows {
   void *y;                            /* (batch, heads, rows, features), apart from x and the projection */
   fovea_type x_type, y_type;          /* default FOVEA_F32 */
   fovea_strides x_strides, y_strides; /* default: contiguous */
-  int keys;            /* whose stabiliser: 0 (default): a query's, 1: that of keys. Only with a stabiliser */
+  int keys;            /* whose stabiliser: 0 (default): a query's, 1: the keys'. Only with a stabiliser */
   const int64_t *lens; /* `batch` numbers from 0 to rows: rows beyond get zeros, and count for no stabiliser. NULL
                           (default): all rows */
 } fovea_nn_performer_rows;
@@ -144,7 +144,8 @@ FOVEA_NN_API fovea_status fovea_nn_performer_features(const fovea_nn_performer *
                                                       const fovea_nn_performer_rows *rows,
                                                       const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as
+ * well. */
 FOVEA_NN_API fovea_status fovea_nn_performer_features_scratch_size(const fovea_nn_performer *performer,
                                                                    const fovea_nn_performer_rows *rows,
                                                                    const fovea_execution *execution, size_t *size,
@@ -164,14 +165,14 @@ typedef struct fovea_nn_performer_tensors {
   fovea_type q_type, k_type, v_type, o_type; /* default FOVEA_F32 */
   fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: contiguous */
 
-  const int64_t *kv_lens; /* `batch` numbers from 0 to kv_len: keys beyond are not seen, whatever their bytes hold.
-                             NULL (default): all */
+  const int64_t *kv_lens; /* `batch` numbers from 0 to kv_len: later keys are not visible, whatever their bytes
+                             hold. NULL (default): all keys are visible */
 
-  /* With `causal`: what positions before these have summed up, and then what all of them have. The state goes from
-   * call to call, and a sequence that is cut into calls anywhere, down to single positions, has the bits of one
-   * call. It may be copied: both copies go on. (batch, kv_heads, fovea_nn_performer_state_numbers()), contiguous:
-   * the sums (features, v_dim) of a head, row by row, then its `features` sums of phi(k). All zeros, by memset(),
-   * before the first position. NULL (default): zeros, and dropped at the end. */
+  /* With `causal`: the sums of earlier positions; the call adds its own positions. The state goes from call to
+   * call, and a sequence that is cut into calls anywhere, down to single positions, has the bits of one call. It
+   * may be copied: both copies go on. (batch, kv_heads, fovea_nn_performer_state_numbers()), contiguous: the sums
+   * (features, v_dim) of a head, row by row, then its `features` sums of phi(k). All zeros, by memset(), before
+   * the first position. NULL (default): zeros, and dropped at the end. */
   float *state;
 } fovea_nn_performer_tensors;
 
@@ -193,22 +194,23 @@ static inline void fovea_nn_performer_tensors_init(fovea_nn_performer_tensors *t
                                         v_dim, q, k, v, o);
 }
 
-/* Returns the floats of a state of one head, features * (v_dim + 1); 0 if a size is below 1, or if that are more
- * than 2^57. */
+/* Returns the floats of a state of one head, features * (v_dim + 1); 0 if a size is below 1, or if the result
+ * would exceed 2^57. */
 FOVEA_NN_API int64_t fovea_nn_performer_state_numbers(int64_t features, int64_t v_dim);
 
-/* Computes o. Not causal, every row sees all keys. With `causal`, q_len equals kv_len (FOVEA_ERROR_ARGUMENT if not),
- * and row i sees keys 0 to i and those in the state. A row is zeros if its denominator is below 2^-126: if it sees
- * no key, or if all its features are 0, which an eps of 0 allows. NaN and infinities in a key or value that is seen
- * reach all rows that see it. Without `causal`, sums keep their accuracy at any length (docs/numerics.md, L15); a
- * state is one running sum of f32, whose error grows with the positions.
+/* Computes o. Not causal, every row sees all keys. With `causal`, q_len equals kv_len (FOVEA_ERROR_ARGUMENT if
+ * not), and row i sees keys 0 to i and the keys in the state. A row is zeros if its denominator is below 2^-126:
+ * if it sees no key, or if all its features are 0, which an eps of 0 allows. NaN and infinities in a visible key
+ * or value reach all rows that see it. Without `causal`, sums keep their accuracy at any length (docs/numerics.md,
+ * L15); a state is one running sum of f32, whose error grows with the positions.
  *
  * Needs scratch (fovea_nn_performer_scratch_size()), from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_performer_run(const fovea_nn_performer *performer,
                                                  const fovea_nn_performer_tensors *tensors,
                                                  const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as
+ * well. */
 FOVEA_NN_API fovea_status fovea_nn_performer_scratch_size(const fovea_nn_performer *performer,
                                                           const fovea_nn_performer_tensors *tensors,
                                                           const fovea_execution *execution, size_t *size,

@@ -59,12 +59,12 @@ typedef struct fovea_nn_additive_tensors {
   fovea_type query_type, key_type, value_type, o_type;                /* default FOVEA_F32 */
   fovea_strides query_strides, key_strides, value_strides, o_strides; /* default: contiguous */
 
-  /* (batch, q_len, kv_len) weights of the keys, 0 for keys that are not seen. NULL (default): not wanted.
+  /* (batch, q_len, kv_len) weights of the keys, 0 for keys that are not visible. NULL (default): not wanted.
    * weight_strides are used with it. */
   float *weights;
   fovea_strides weight_strides; /* default: contiguous */
 
-  const int64_t *kv_lens; /* `batch` numbers from 0 to kv_len: keys beyond are not seen. NULL (default): none */
+  const int64_t *kv_lens; /* `batch` numbers from 0 to kv_len: later keys are not visible. NULL (default): kv_len */
 
   /* Which keys a row sees, with the types and strides of fovea_problem: FOVEA_MASK_BOOL or FOVEA_MASK_BITS. NULL
    * (default): all. A row that sees no key gets zeros, as o and as weights. */
@@ -72,10 +72,10 @@ typedef struct fovea_nn_additive_tensors {
   fovea_mask_type mask_type;       /* default FOVEA_MASK_NONE */
   fovea_mask_strides mask_strides; /* default: contiguous bytes; see fovea_mask_layout() */
 
-  /* A graph as a CSR matrix, the same for all entries: row i sees only the keys edge_keys[edge_starts[i]] to
-   * edge_keys[edge_starts[i + 1] - 1], in any order; a key that is named twice counts once, -1 names nothing.
-   * q_len + 1 numbers that do not decrease. Has the bits of a mask of the same meaning, and takes time and scratch
-   * for the edges only; kv_lens and a mask take keys away, too. NULL (default): none. */
+  /* A graph as a CSR matrix, the same for all batch elements: row i sees only the keys edge_keys[edge_starts[i]]
+   * to edge_keys[edge_starts[i + 1] - 1], in any order; a key that is named twice counts once, -1 names no key.
+   * edge_starts has q_len + 1 numbers that do not decrease. Has the bits of a mask of the same meaning, and takes
+   * time and scratch for the edges only; kv_lens and a mask take keys away, too. NULL (default): none. */
   const int64_t *edge_starts, *edge_keys;
 } fovea_nn_additive_tensors;
 
@@ -106,7 +106,8 @@ FOVEA_NN_API fovea_status fovea_nn_additive_run(const fovea_nn_additive *additiv
                                                 const fovea_nn_additive_tensors *tensors,
                                                 const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as
+ * well. */
 FOVEA_NN_API fovea_status fovea_nn_additive_scratch_size(const fovea_nn_additive *additive,
                                                          const fovea_nn_additive_tensors *tensors,
                                                          const fovea_execution *execution, size_t *size,
@@ -149,8 +150,8 @@ typedef struct fovea_nn_cell_rows {
   int64_t c_stride, new_c_stride; /* default: contiguous rows */
 } fovea_nn_cell_rows;
 
-/* Sets these fields, and the others to their defaults, as for `cell`. Callers in C use fovea_nn_cell_rows_init().
- */
+/* Sets these fields, and the others to their defaults, as for `cell`. Callers in C use
+ * fovea_nn_cell_rows_init(). */
 FOVEA_NN_API void fovea_nn_cell_rows_init_sized(fovea_nn_cell_rows *rows, size_t struct_size,
                                                 const fovea_nn_cell *cell, int64_t row_count, const void *x,
                                                 const void *h, void *y);

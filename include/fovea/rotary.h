@@ -8,11 +8,11 @@
 extern "C" {
 #endif
 
-/* RoPE of Su et al. (RoFormer, 2021): the first `dims` elements of a row are pairs (x, y), and pair i of the row at
- * position p becomes (x cos a - y sin a, y cos a + x sin a)  with  a = p * base^(-2 i / dims). The elements after
- * these are not rotated. Cosines and sines are computed from the exact angle and rounded to f32, at every position
- * from -2^40 to 2^40; docs/numerics.md states the arithmetic. The bits are the same on every instruction set. Calls
- * may run at the same time if no two write the same rows. */
+/* RoPE of Su et al. (RoFormer, 2021): the first `dims` elements of a row are pairs (x, y), and pair i of the row
+ * at position p becomes (x cos a - y sin a, y cos a + x sin a) with a = p * base^(-2 i / dims). The elements after
+ * the first `dims` are not rotated. Cosines and sines are computed from the exact angle and rounded to f32, at
+ * every position from -2^40 to 2^40; docs/numerics.md states the arithmetic. The bits are the same on every
+ * instruction set. Calls may run at the same time if no two write the same rows. */
 
 /* The most axes that the positions of a rotary embedding have. */
 #define FOVEA_ROTARY_AXES 4
@@ -43,8 +43,8 @@ typedef struct fovea_rotary {
 
   /* Positions of several numbers: M-RoPE of Qwen2-VL has a time, a height and a width for each row. pair_axes[i],
    * of dims / 2 numbers from 0 to axes - 1, says which number of its row's position pair i rotates by;
-   * fovea_rotary_sections() fills it (fovea/rotary_scaling.h). Lists of positions then have `axes` numbers for each
-   * row; a row whose position is one number, as that of text is, has it on every axis. At most FOVEA_ROTARY_AXES.
+   * fovea_rotary_sections() fills it (fovea/rotary_scaling.h). Lists of positions then have `axes` numbers for
+   * each row; a row whose position is one number, as for text, has it on every axis. At most FOVEA_ROTARY_AXES.
    * Default 1 and NULL. */
   int64_t axes;
   const unsigned char *pair_axes;
@@ -69,17 +69,17 @@ typedef struct fovea_rotation {
   fovea_strides from_strides, to_strides; /* default: FOVEA_CONTIGUOUS */
   fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
 
-  /* Row i of entry b is at position first_position + i, or first_positions[b] + i (`batch` int64), or
+  /* Row i of sequence b is at position first_position + i, or first_positions[b] + i (`batch` int64), or
    * positions[b * rows + i] (`batch` * `rows` int64; if the embedding has several axes, so many for each axis, one
    * axis after the other). Positions are from -2^40 to 2^40. Set at most one of the three; default 0 and NULL. */
   int64_t first_position;
   const int64_t *first_positions;
   const int64_t *positions;
 
-  /* Packed batches: entry b is rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1, heads, rows, dim).
-   * These are `batch` + 1 numbers from 0 to rows that never decrease. Batch strides are then not used, and
-   * `positions` has `rows` numbers for each axis, one for each row of the tensor. Rows that belong to no entry are
-   * not written. Default NULL. */
+  /* Packed batches: sequence b is rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1, heads, rows, dim).
+   * cu_seqlens has `batch` + 1 numbers from 0 to rows, which never decrease. Batch strides are then not used, and
+   * `positions` has `rows` numbers for each axis, one for each row of the tensor. Rows that belong to no sequence
+   * are not written. Default NULL. */
   const int32_t *cu_seqlens;
 } fovea_rotation;
 
@@ -94,14 +94,14 @@ static inline void fovea_rotation_init(fovea_rotation *rotation, int64_t batch, 
 }
 
 /* Rotates the rows. A row's angles are computed once for all heads. Elements that are not rotated are copied bit
- * for bit, or, if the types differ, converted as results are. Runs as row-wise calls do (fovea_execution). */
+ * for bit, or, if the types differ, converted and rounded once. Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                           const fovea_execution *execution, fovea_error *error);
 
-/* What one call rotates by the normalised Walsh-Hadamard matrix, in blocks of `block` dims: a tensor (batch, heads,
- * rows, dim), into another or in place. Queries for keys that fovea_append() rotated so, and outputs, which the
- * same call turns back: the matrix is its own inverse. Prepare it with fovea_hadamard_init(). Cost: log2(block)
- * sums an element. */
+/* What one call rotates by the normalised Walsh-Hadamard matrix, in blocks of `block` dims: a tensor (batch,
+ * heads, rows, dim), into another or in place. It is for queries, if fovea_append() rotated the keys so, and for
+ * outputs, if it rotated the values: the matrix is its own inverse. Prepare it with fovea_hadamard_init(). Cost:
+ * log2(block) additions an element. */
 typedef struct fovea_hadamard {
   size_t struct_size;                     /* set by fovea_hadamard_init() */
   int64_t batch, heads, rows, dim;        /* at least 1, rows at least 0; dim at most 4096 */

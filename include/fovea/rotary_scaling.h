@@ -1,6 +1,6 @@
 /* Rotary embeddings that were scaled to longer contexts than a model was trained for, by their names: frequencies,
- * the factor on scores, tables, and the axes of M-RoPE. The names and numbers are those of `rope_parameters` in a
- * model's config.json (transformers), which each field names.
+ * the factor on scores, tables, and the axes of M-RoPE. The names and numbers come from `rope_parameters` in a
+ * model's config.json (transformers); each field gives its name there.
  *
  *   fovea_rotary_scaling scaling;
  *   double frequencies[64], factor;
@@ -94,7 +94,7 @@ static inline void fovea_rotary_scaling_init(fovea_rotary_scaling *scaling, fove
 /* Writes dims / 2 frequencies, for fovea_rotary, and the factor by which a model multiplies cosines and sines
  * (transformers' attention_scaling): 1, but for YaRN and LongRoPE. Queries and keys both get it, so scores of rows
  * that are rotated whole are multiplied by its square: do that to the problem's scale. If only some elements of a
- * row are rotated, only these are multiplied: rotate by tables that have the factor (fovea_rotary_tables()).
+ * row are rotated, only they are multiplied: rotate by tables that have the factor (fovea_rotary_tables()).
  * Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNUSED. On failure nothing is written. */
 FOVEA_API fovea_status fovea_rotary_frequencies(const fovea_rotary_scaling *scaling, double *frequencies,
                                                 double *attention_factor, fovea_error *error);
@@ -108,7 +108,7 @@ FOVEA_API fovea_status fovea_rotary_tables(const fovea_rotary *rotary, double fa
 
 /* How the pairs of M-RoPE lie. */
 typedef enum fovea_section_layout {
-  FOVEA_SECTIONS_IN_ROW = 0,     /* Qwen2-VL, Qwen2.5-VL, GLM-4V: the pairs of axis 0, then those of axis 1, ... */
+  FOVEA_SECTIONS_IN_ROW = 0,     /* Qwen2-VL, Qwen2.5-VL, GLM-4V: the pairs of axis 0, then of axis 1, ... */
   FOVEA_SECTIONS_INTERLEAVED = 1 /* Qwen3-VL: pair i belongs to axis a = i mod axes, but from pair axes *
                                     sections[a] on to axis 0 */
 } fovea_section_layout;

@@ -24,7 +24,7 @@ extern "C" {
 typedef struct fovea_nn_longformer fovea_nn_longformer;
 
 /* What a token is, in `states`. */
-#define FOVEA_NN_TOKEN_PADDING ((int8_t)-1) /* sees nothing, is seen by none; its output is zeros */
+#define FOVEA_NN_TOKEN_PADDING ((int8_t)-1) /* sees no token, visible to none; its output is zeros */
 #define FOVEA_NN_TOKEN_LOCAL   ((int8_t)0)
 #define FOVEA_NN_TOKEN_GLOBAL  ((int8_t)1)
 
@@ -32,7 +32,7 @@ typedef struct fovea_nn_longformer fovea_nn_longformer;
 typedef struct fovea_nn_longformer_options {
   size_t struct_size;    /* set by fovea_nn_longformer_options_init() */
   int64_t batch, heads;  /* at least 1 */
-  int64_t length;        /* tokens of each entry; at least 0, batch * length at most 2^31 - 1 */
+  int64_t length;        /* tokens of each sequence; at least 0, batch * length at most 2^31 - 1 */
   int64_t qk_dim, v_dim; /* of one head, at least 1 */
   int64_t window;        /* tokens on either side, at least 0. Hugging Face's attention_window is twice it */
   /* (batch, length) numbers, each FOVEA_NN_TOKEN_PADDING, LOCAL or GLOBAL; contiguous. With Hugging Face's masks of
@@ -53,21 +53,21 @@ static inline void fovea_nn_longformer_options_init(fovea_nn_longformer_options 
   fovea_nn_longformer_options_init_sized(options, sizeof *options, batch, heads, length, dim, window);
 }
 
-/* Compiles patterns and plans: one pattern of local rows for all entries whose global tokens are the same, and one
- * of global rows for each entry. Takes O(batch * length) time and memory, and compares each entry's states with
- * those of earlier entries that differ. `execution` has the isa of the attention, and the allocator of the object,
- * which keeps it; its threads and scratch are for runs, and NULL means all defaults. A run's isa is NULL or names the
- * same set (else FOVEA_ERROR_UNUSED). On failure *longformer is NULL. `error` may be NULL. Errors:
- * FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNSUPPORTED (of isa), FOVEA_ERROR_MEMORY. */
+/* Compiles patterns and plans: one pattern of local rows for all sequences whose global tokens are the same, and
+ * one of global rows for each sequence. Takes O(batch * length) time and memory, and compares each sequence's
+ * states with the states of earlier sequences that differ. `execution` has the isa of the attention, and the
+ * allocator of the object, which keeps it; its threads and scratch are for runs, and NULL means all defaults. A
+ * run's isa is NULL or names the same set (else FOVEA_ERROR_UNUSED). On failure *longformer is NULL. `error` may
+ * be NULL. Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNSUPPORTED (of isa), FOVEA_ERROR_MEMORY. */
 FOVEA_NN_API fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *options,
                                                      const fovea_execution *execution,
                                                      fovea_nn_longformer **longformer, fovea_error *error);
 /* NULL is allowed. */
 FOVEA_NN_API void fovea_nn_longformer_destroy(fovea_nn_longformer *longformer);
 
-/* The projections of a layer. Each is any linear layer; with heads and dims of the object, those of queries and
- * keys have heads * qk_dim outputs, those of values heads * v_dim. All but `output` have as many inputs. Prepare it
- * with fovea_nn_longformer_layer_init(). */
+/* The projections of a layer. Each is any linear layer; with heads and dims of the object, the layers of queries
+ * and keys have heads * qk_dim outputs, the layers of values heads * v_dim. All but `output` have as many inputs.
+ * Prepare it with fovea_nn_longformer_layer_init(). */
 typedef struct fovea_nn_longformer_layer {
   size_t struct_size;                         /* set by fovea_nn_longformer_layer_init() */
   const fovea_nn_linear *query, *key, *value; /* of all tokens */
@@ -88,10 +88,11 @@ static inline void fovea_nn_longformer_layer_init(fovea_nn_longformer_layer *lay
   fovea_nn_longformer_layer_init_sized(layer, sizeof *layer, query, key, value);
 }
 
-/* The rows of a layer, batch * length of them, entry by entry. Prepare it with fovea_nn_longformer_rows_init(). */
+/* The rows of a layer, batch * length of them, sequence by sequence. Prepare it with
+ * fovea_nn_longformer_rows_init(). */
 typedef struct fovea_nn_longformer_rows {
   size_t struct_size; /* set by fovea_nn_longformer_rows_init() */
-  const void *x;      /* (rows, in). Rows of padding at the end of an entry are not read */
+  const void *x;      /* (rows, in). Rows of padding at the end of a sequence are not read */
   void *y;            /* (rows, output->out), or heads * v_dim. It may be x: all of x is read before y is written */
   fovea_type x_type, y_type;  /* default FOVEA_F32 */
   int64_t x_stride, y_stride; /* elements from row to row. Default FOVEA_CONTIGUOUS */
@@ -114,7 +115,8 @@ FOVEA_NN_API fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *lon
                                                   const fovea_nn_longformer_rows *rows,
                                                   const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as
+ * well. */
 FOVEA_NN_API fovea_status fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,
                                                            const fovea_nn_longformer_layer *layer,
                                                            const fovea_nn_longformer_rows *rows,
@@ -125,15 +127,14 @@ FOVEA_NN_API fovea_status fovea_nn_longformer_scratch_size(const fovea_nn_longfo
 
 /* The lists of blocks of BigBird (Zaheer et al., 2020; "ITC", global tokens among the tokens), for
  * fovea_rule_blocks(): blocks are block_size rows or keys, `blocks` of each. The first and the last block of rows
- * see all blocks. Block i of the others sees blocks i - 1, i and i + 1, the first, the last, and `chosen` more that
- * are drawn at random from those that are left (all, if these are fewer). Of them block 1 does not draw the last
- * but one, and the last but one does not draw block 1, as in the authors' code; so every block draws from blocks
- * - 5.
+ * see all blocks. Block i of the others sees blocks i - 1, i and i + 1, the first, the last, and `chosen` more
+ * that are drawn at random from those that are left (all, if these are fewer). Block 1 does not draw the last but
+ * one, and the last but one does not draw block 1, as in the authors' code; so every block draws from blocks - 5.
  *
  * Block i has list i - 1 of fovea_random_blocks(seed, blocks - 2, blocks - 5, chosen), whose numbers count the
  * blocks that it may draw, ascending. Writes `blocks` + 1 numbers to starts, and fovea_nn_bigbird_columns() to
- * columns, each list ascending. The lists are not those of a seed of numpy. Takes O(blocks * (chosen^2 + 5)) time.
- * `error` may be NULL. Error: FOVEA_ERROR_ARGUMENT. */
+ * columns, each list ascending. The lists are not the lists of numpy with that seed. Takes O(blocks * (chosen^2 +
+ * 5)) time. `error` may be NULL. Error: FOVEA_ERROR_ARGUMENT. */
 FOVEA_NN_API fovea_status fovea_nn_bigbird_blocks(uint64_t seed, int64_t blocks, int64_t chosen, int64_t *starts,
                                                   int64_t *columns, fovea_error *error);
 
@@ -182,9 +183,9 @@ FOVEA_NN_API fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *bigbi
  * R has random numbers, buckets / 2 columns of them: for each round, the transpose of what
  * fovea_nn_random_features_draw() draws with `orthogonal` 0 (fovea/performer.h), or a model's own.
  *
- * A row sees itself only if no round shows it another one; its result then is its value. (Other codes give a row's
- * score with itself a penalty of 5e4 or 1e5, of which no other weight is left in f32.) The last chunk of a round
- * may be shorter than the others, so any length will do.
+ * A row sees itself only if no round shows it another one; its result then is its value. (Other implementations
+ * give a row's score with itself a penalty of 5e4 or 1e5, of which no other weight is left in f32.) The last chunk
+ * of a round may be shorter than the others, so any length will do.
  *
  * Takes O(rounds * length * dim * (4 * bucket_size + buckets / 2)) time. With buckets of length / bucket_size, as
  * the papers have them, the products with R grow with length^2; with two bucket_factors, with length^1.5 / 8.
@@ -195,7 +196,7 @@ FOVEA_NN_API fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *bigbi
  * first one itself, there is none. */
 typedef enum fovea_nn_lsh_ring { FOVEA_NN_LSH_ACROSS_ROUNDS = 0, FOVEA_NN_LSH_WITHIN_ROUND = 1 } fovea_nn_lsh_ring;
 
-/* How rows are hashed, and what they see. Prepare it with fovea_nn_lsh_init(). The defaults are those of
+/* How rows are hashed, and what they see. Prepare it with fovea_nn_lsh_init(). The defaults are the defaults of
  * lucidrains' LSHAttention; trax and Hugging Face have a scale of 1 and an eps of 1e-6. */
 typedef struct fovea_nn_lsh {
   size_t struct_size;        /* set by fovea_nn_lsh_init() */
@@ -208,9 +209,9 @@ typedef struct fovea_nn_lsh {
   int once;                  /* 1: of all places where a row meets another, only the first counts: rounds ascending,
                                 the chunk before, then the own. That is the paper's N(i, j), and lucidrains'
                                 allow_duplicate_attention=False. Default 0. Takes O(rounds) for each pair */
-  fovea_nn_lsh_ring ring; /* default FOVEA_NN_LSH_ACROSS_ROUNDS, as in the codes of lucidrains and Hugging Face */
-  double scale;           /* finite; default FOVEA_DEFAULT_NUMBER: 1/sqrt(dim) */
-  double eps;             /* added to the mean square of a key before its root, from 1e-30 (default) to 1 */
+  fovea_nn_lsh_ring ring;    /* default FOVEA_NN_LSH_ACROSS_ROUNDS, as in lucidrains' and Hugging Face's code */
+  double scale;              /* finite; default FOVEA_DEFAULT_NUMBER: 1/sqrt(dim) */
+  double eps;                /* added to the mean square of a key before its root, from 1e-30 (default) to 1 */
 } fovea_nn_lsh;
 
 /* Sets these fields, and the others to their defaults, for rows of `dim`. Callers in C use fovea_nn_lsh_init(). */
@@ -233,21 +234,21 @@ typedef struct fovea_nn_lsh_tensors {
   int64_t dim, v_dim;                /* at least 1; v_dim 0 (default): dim */
   const void *x;                     /* queries and keys, (batch, heads, length, dim) */
   const void *v;                     /* (batch, heads, length, v_dim) */
-  void *y;                           /* likewise. It shares no byte with the range from the first to the last
+  void *y;                           /* the shape of v. It shares no byte with the range from the first to the last
                                         element of an input */
   fovea_type x_type, v_type, y_type; /* default FOVEA_F32 */
   fovea_strides x_strides, v_strides, y_strides; /* default: contiguous in the order of the shapes */
 
-  /* R: f32 (dim, rounds, columns), the last two contiguous. With bucket_factors the columns of the first stand
-   * before those of the second. `row` is the distance from dim to dim; batch and head are 0 by default: all share
-   * R. */
+  /* R: f32 (dim, rounds, columns), the last two contiguous. With bucket_factors the columns of the first factor
+   * stand before the columns of the second. `row` is the distance from dim to dim; batch and head are 0 by
+   * default: all share R. */
   const float *rotations;
   fovea_strides rotation_strides; /* default {0, 0, rounds * columns} */
 
-  const int64_t *lengths;  /* `batch` numbers from 0 to length: an entry has the bits that it has alone, and rows
+  const int64_t *lengths;  /* `batch` numbers from 0 to length: a sequence has the bits that it has alone, and rows
                               after it become zeros. NULL (default): length */
   int32_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 after an
-                              entry. NULL (default): not wanted */
+                              sequence. NULL (default): not wanted */
 } fovea_nn_lsh_tensors;
 
 /* Sets these fields, and the others to their defaults, for tensors of `dim` that `lsh` is for. Callers in C use
@@ -270,7 +271,8 @@ static inline void fovea_nn_lsh_tensors_init(fovea_nn_lsh_tensors *tensors, cons
 FOVEA_NN_API fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
                                            const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as
+ * well. */
 FOVEA_NN_API fovea_status fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
                                                     const fovea_execution *execution, size_t *size,
                                                     fovea_error *error);
@@ -287,7 +289,7 @@ FOVEA_NN_API fovea_status fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, con
  *
  *   fovea_nn_selection_init(&selection, batch, heads, q_len, kv_len, dim, 2048, q, k, weights, keys);
  *   fovea_nn_select(&selection, NULL, &error);
- *   for each entry b: fovea_rule lists = fovea_rule_lists(offset, q_len, 2048, keys + b * q_len * 2048);
+ *   for each batch element b: fovea_rule lists = fovea_rule_lists(offset, q_len, 2048, keys + b * q_len * 2048);
  *     fovea_pattern_options_init(&options, &lists, q_len, kv_len), options.first_row = offset;
  *     fovea_pattern_create(&options, &patterns[b], &error);
  *   problem.patterns = patterns;
@@ -308,8 +310,8 @@ typedef struct fovea_nn_selection {
   /* Default: contiguous (batch, heads, q_len, dim), (batch, kv_len, dim), (batch, q_len, heads). `head` of the last
    * two is not used, and is 0. */
   fovea_strides q_strides, k_strides, weight_strides;
-  /* Which keys a row sees, as in fovea_problem: those before the entry's length and, if causal, none after its own
-   * key, row + offset. Default: causal 1, FOVEA_OFFSET_BOTTOM_RIGHT; NULL. An offset that is not set may not come
+  /* Which keys a row sees, as in fovea_problem: keys before the sequence's length and, if causal, no key after its
+   * own, row + offset. Default: causal 1, FOVEA_OFFSET_BOTTOM_RIGHT; NULL. An offset that is not set may not come
    * out negative (FOVEA_ERROR_ARGUMENT). */
   int causal;
   int64_t offset;         /* from -2^48 to 2^48; used with causal, else as by default */
@@ -340,7 +342,8 @@ static inline void fovea_nn_selection_init(fovea_nn_selection *selection, int64_
 FOVEA_NN_API fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_execution *execution,
                                           fovea_error *error);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as well. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. The tensors are checked as
+ * well. */
 FOVEA_NN_API fovea_status fovea_nn_selection_scratch_size(const fovea_nn_selection *selection,
                                                           const fovea_execution *execution, size_t *size,
                                                           fovea_error *error);

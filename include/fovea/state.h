@@ -1,4 +1,5 @@
-/* States: attention over some of the keys, to be merged with that over others. docs/states.md explains. */
+/* States: attention over some of the keys, to be merged with attention over other keys. docs/states.md
+ * explains. */
 #ifndef FOVEA_STATE_H
 #define FOVEA_STATE_H
 
@@ -16,13 +17,13 @@ extern "C" {
  * be copied, stored or sent to another machine: it does not depend on the instruction set.
  *
  * A row has fovea_state_numbers() floats: a row state of dim + 2 floats for each node of the range, in ascending
- * order. (Span i is keys i * FOVEA_SPAN_KEYS to (i + 1) * FOVEA_SPAN_KEYS - 1. Node (k, i) is spans i * 2^k to
- * (i + 1) * 2^k - 1. A range has the fewest nodes that hold it; see docs/states.md.) Let s be the score of a key in
+ * order. (Span i is keys i * FOVEA_SPAN_KEYS to (i + 1) * FOVEA_SPAN_KEYS - 1. Node (k, i) is spans i * 2^k to (i
+ * + 1) * 2^k - 1. A range has the fewest nodes that hold it; see docs/states.md.) Let s be the score of a key in
  * units of log2. A row state is the sum of 2^(s - m) * V over the keys of the node that the row sees; then m, the
- * largest s (with values in FOVEA_MODE_INT8 another number); then the sum of 2^(s - m). States of
- * different modes merge. If the row sees no key of the node, m is -Inf and the rest is 0. With
- * another normaliser than the softmax, a row state is the sum of weight * V; then 0; then the sum of weights. A
- * state does not say which normaliser it has: merge and finish only states of the same one. */
+ * largest s (with modes.value FOVEA_MODE_INT8 another number); then the sum of 2^(s - m). States of different
+ * modes merge. If the row sees no key of the node, m is -Inf and the rest is 0. With a normaliser other than the
+ * softmax, a row state is the sum of weight * V; then 0; then the sum of weights. A state does not say which
+ * normaliser it has: merge and finish only states of the same normaliser. */
 struct fovea_state {
   size_t struct_size;              /* set by fovea_state_init() */
   int64_t batch, heads, rows, dim; /* of the outputs; with cu_seqlens_q batch is 1 */
@@ -53,20 +54,20 @@ FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_st
                                          const fovea_state *merged, const fovea_execution *execution,
                                          fovea_error *error);
 
-/* Finishes a state: writes O and LSE (unless NULL) from tensors->state. It uses these fields of the problem: batch,
- * heads, q_len, v_dim, cu_seqlens_q (only whether it is NULL: all q_len rows are written), o_type, o_strides,
- * lse_strides, sink, normaliser, divisor and divisor_value. The problem's arrays need not exist any more. The
- * sinks are tensors->sinks; a state has none. If the state is of all keys, cut at multiples of FOVEA_SPAN_KEYS, O
- * and LSE have the bits of fovea_attend(). Runs as row-wise calls do (fovea_execution). */
+/* Finishes a state: writes O and LSE (unless NULL) from tensors->state. It uses these fields of the problem:
+ * batch, heads, q_len, v_dim, cu_seqlens_q (only whether it is NULL: all q_len rows are written), o_type,
+ * o_strides, lse_strides, sink and normaliser. The problem's arrays need not exist any more. The sinks are
+ * tensors->sink; a state has none. If the state is of all keys, cut at multiples of FOVEA_SPAN_KEYS, O and LSE
+ * have the bits of fovea_attend(). Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
                                           const fovea_execution *execution, fovea_error *error);
 
 /* The reverse: writes tensors->state from O and LSE (natural logarithms) over its range of keys, which may come
- * from any library, with the problem's types and strides. A row whose LSE is -Inf has seen no key, whatever its O
- * is, and so has one whose LSE is +Inf, which FlashAttention-2 writes for such rows (Fovea never does). The state
- * has no sink: O and LSE are those without one, and tensors->sink is NULL. It is as exact as these numbers: an LSE
- * of 10 in f32 gives weights to 1e-6. Only for the softmax, since other normalisers have no LSE. Runs as row-wise
- * calls do (fovea_execution). */
+ * from any library, with the problem's types and strides. A row whose LSE is -Inf saw no key, whatever its O is.
+ * So did a row whose LSE is +Inf, which FlashAttention-2 writes for rows without keys (Fovea never does). The
+ * state has no sink: O and LSE were computed without one, and tensors->sink is NULL. It is as exact as O and LSE:
+ * an LSE of 10 in f32 gives weights to 1e-6. Only for the softmax, since other normalisers have no LSE. Runs as
+ * row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
                                                const fovea_execution *execution, fovea_error *error);
 

@@ -10,10 +10,10 @@ extern "C" {
 
 /* Truncated self-attention over a stream: encoder layers whose rows see some frames before and after them, by a
  * window, by chunks (WeNet, Zipformer, Emformer's look-ahead) or by both, for frames that come a few at a time, as
- * those of speech do. The rows have the bits that the same layers (fovea_nn_block_run()) give over the whole
- * utterance at once with the same rules, however the frames are cut. Each frame is projected once in each layer;
- * its keys and values stay, at its position in the utterance, while a later row may see them. Chunks count from the
- * first frame.
+ * in speech. The rows have the bits that the same layers (fovea_nn_block_run()) give over the whole utterance at
+ * once with the same rules, however the frames are cut. Each frame is projected once in each layer; its keys and
+ * values stay, at its position in the utterance, while a later row may see them. Chunks count from the first
+ * frame.
  *
  * A row of a layer comes out with the last frame that it may see: with a window of `right` frames, row i of all
  * layers comes out with frame i + layers * right. With chunks the rows of a chunk come out together, each layer
@@ -30,11 +30,10 @@ typedef struct fovea_nn_streaming {
    * of keys, and may have a rotary embedding. */
   const fovea_nn_block *const *blocks;
 
-  /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, and the
-   * rules: window_left, window_right, causal, chunk_size, chunk_left and chunk_right; also score_activation,
-   * normaliser and modes. On each side something must end what a row sees: the window, the chunks, or causal (else
-   * FOVEA_ERROR_ARGUMENT). batch is 1, q_len and kv_len
-   * are 0, and all else has its defaults. */
+  /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, activation, normaliser and
+   * modes, and the rules: window_left, window_right, causal and chunks. On each side something must end what a row
+   * sees: the window, the chunks, or causal (else FOVEA_ERROR_ARGUMENT). batch is 1, q_len and kv_len are 0, and
+   * all else has its defaults. */
   const fovea_problem *problem;
   int64_t chunk; /* the most frames that are computed at once, at least 1: more are cut. It changes no bit, and has
                   * nothing to do with the chunks of the rules */
@@ -62,9 +61,9 @@ typedef struct fovea_nn_stream fovea_nn_stream;
 /* Returns the bytes of a stream; 0 if `streaming` would be refused for its sizes or its rules. */
 FOVEA_NN_API size_t fovea_nn_stream_size(const fovea_nn_streaming *streaming);
 
-/* Makes a stream at the begin of an utterance, in memory of fovea_nn_stream_size() bytes or more at a multiple of
- * FOVEA_SCRATCH_ALIGNMENT. It holds nothing that must be freed, and may not be moved. Blocks, attention structs and
- * `streaming` are copied; their layers, norms, rotary embeddings, weights and sinks, and the name of the
+/* Makes a stream at the beginning of an utterance, in memory of fovea_nn_stream_size() bytes or more at a multiple
+ * of FOVEA_SCRATCH_ALIGNMENT. It holds nothing that must be freed, and may not be moved. Blocks, attention structs
+ * and `streaming` are copied; their layers, norms, rotary embeddings, weights and sinks, and the name of the
  * instruction set, must live as long as the stream, and keep their contents. All of them are checked here. On
  * failure *stream is NULL. */
 FOVEA_NN_API fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void *memory, size_t size,
@@ -86,7 +85,7 @@ FOVEA_NN_API fovea_status fovea_nn_stream_push(fovea_nn_stream *stream, int64_t 
                                                fovea_error *error);
 
 /* Ends the utterance: writes the fovea_nn_stream_pending() rows that have not come out, whose windows end with the
- * last frame, to y. The next frame begins a new utterance. Scratch and errors are those of a push. */
+ * last frame, to y. The next frame begins a new utterance. Scratch and errors are as for a push. */
 FOVEA_NN_API fovea_status fovea_nn_stream_finish(fovea_nn_stream *stream, float *y, int64_t *written,
                                                  const fovea_execution *execution, fovea_error *error);
 
@@ -120,8 +119,8 @@ FOVEA_NN_API int64_t fovea_nn_stream_rows(const fovea_nn_stream *stream, int64_t
 /* Returns how many frames were taken whose rows have not come out; at most layers * right. 0 for NULL. */
 FOVEA_NN_API int64_t fovea_nn_stream_pending(const fovea_nn_stream *stream);
 
-/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does, the same for all calls of a stream.
- * It uses the stream, so no other call may use it at the same time. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does, the same for all calls of a
+ * stream. It uses the stream, so no other call may use it at the same time. */
 FOVEA_NN_API fovea_status fovea_nn_stream_scratch_size(fovea_nn_stream *stream, const fovea_execution *execution,
                                                        size_t *size, fovea_error *error);
 

@@ -8,19 +8,20 @@
 extern "C" {
 #endif
 
-/* Which number b a position term adds to the score of a row and a key. All numbers are f32, and b has one rounding
- * at most. `own` is the position of the row's own key, row + offset (see fovea_problem), and d = key - own. */
+/* The number b that a position term adds to the score of a row and a key. All numbers are f32, and b has one
+ * rounding at most. `own` is the position of the row's own key, row + offset (see fovea_problem), and d = key -
+ * own. */
 typedef enum fovea_position_kind {
   /* slope * d (Press et al., ALiBi, 2022; the paper's slopes are positive). One slope for each head, or for each
-   * batch entry and head. From 2^24 on, d is rounded to f32 first. */
+   * batch element and head. From 2^24 on, d is rounded to f32 first. */
   FOVEA_POSITION_ALIBI = 1,
   FOVEA_POSITION_ALIBI_SYMMETRIC = 2, /* slope * -|d| */
-  /* A table of before + 1 + after numbers, for d = -before to d = after. What is farther has the first or the last.
-   */
+  /* A table of before + 1 + after numbers, for d = -before to d = after. Keys that are farther have the first or
+   * the last number. */
   FOVEA_POSITION_RELATIVE = 3,
   /* A table of `buckets` numbers (Raffel et al., T5, 2020). Distances from 0 up have one bucket each, those up to
    * max_distance share buckets that grow with the logarithm, all others have the last. If `bidirectional`, the
-   * upper half of the buckets is for d > 0; else all these have bucket 0. docs/numerics.md says which, to the
+   * upper half of the buckets is for d > 0; else all d > 0 have bucket 0. docs/numerics.md says which, to the
    * integer. */
   FOVEA_POSITION_T5 = 4,
   /* Own positions and keys are cells of a grid (depth, height, width), the last axis innermost (Liu et al., Swin,
@@ -34,7 +35,7 @@ typedef enum fovea_position_kind {
  * made. Prepare it with one of the functions below, which set strides of contiguous numbers. */
 struct fovea_position_term {
   fovea_position_kind kind; /* which of the fields below are used; the others are 0 */
-  /* Distances in elements between numbers of neighbouring batch entries, query heads and places of a table, from
+  /* Distances in elements between numbers of neighbouring batch elements, query heads and places of a table, from
    * the pointer in tensors.terms on; any sign. 0 repeats the numbers. ALIBI has no places. RELATIVE may have
    * FOVEA_CONTIGUOUS as `head`: before + 1 + after. */
   int64_t batch, head, place;

@@ -29,9 +29,9 @@
 extern "C" {
 #endif
 
-/* ---- Status --------------------------------------------------------------------------------------------------- */
+/* ---- Status -------------------------------------------------------------------------------------------------- */
 
-/* What a call returns: what a caller can branch on. fovea_error says which argument or field is meant, and why. If a
+/* What a call returns, for a caller to branch on. fovea_error says which argument or field is meant, and why. If a
  * call does not return FOVEA_OK, it has written nothing to the outputs. */
 typedef enum fovea_status {
   FOVEA_OK = 0,
@@ -41,7 +41,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_UNUSED = 2,
   /* This build or this CPU does not have what is asked for. Another instruction set or another build may. */
   FOVEA_ERROR_UNSUPPORTED = 3,
-  /* Memory of the caller's is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT: scratch, memory for a plan, a run
+  /* The caller's memory is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT: scratch, memory for a plan, a run
    * or a stream, an array of segments, a table of pages. The call succeeds with more. */
   FOVEA_ERROR_SPACE = 4,
   /* An allocation failed, or a pool has too few free pages. */
@@ -52,17 +52,18 @@ typedef enum fovea_status {
 FOVEA_API const char *fovea_status_text(fovea_status status);
 
 /* The caller's buffer for what is wrong. It is written only if the call fails. Every function that takes such a
- * buffer accepts NULL. The text is one line that begins with the name of the argument or field, and gives its value,
- * the limit and what to do. `field` has that name alone, as C would write it: "q", "kv_lens[3]", "mask.strides.row",
- * "cache.sequences[0].segments". It is empty if no argument or field is wrong: an allocation failed, or the CPU or the
- * system lacks something. Of two fields that do not fit each other it has one. Names that are too long are cut off. */
+ * buffer accepts NULL. The text is one line that begins with the name of the argument or field, and gives its
+ * value, the limit and what to do. `field` has that name alone, as C would write it: "q", "kv_lens[3]",
+ * "mask.strides.row", "cache.sequences[0].segments". It is empty if no argument or field is wrong: an allocation
+ * failed, or the CPU or the system lacks something. If two fields do not fit each other, it names one of them.
+ * Names that are too long are cut off. */
 typedef struct fovea_error {
   fovea_status status; /* what the call returned */
   char field[60];      /* ends with a zero */
   char text[252];      /* ends with a zero */
 } fovea_error;
 
-/* ---- Tensors -------------------------------------------------------------------------------------------------- */
+/* ---- Tensors ------------------------------------------------------------------------------------------------- */
 
 /* Distances in elements between neighbours along batch, head and row. These axes may have any order; the last axis
  * (the dimension) is always contiguous. 0 repeats an input along that axis. Strides may be negative: the tensor's
@@ -71,22 +72,22 @@ typedef struct fovea_strides {
   int64_t batch, head, row;
 } fovea_strides;
 
-/* As a stride: the distance that the axis has in a contiguous tensor of the shape that is stated, for the sizes
- * that the struct has when it is used. Initialisers set it, so sizes may be changed after them, and an axis may
- * keep it while another one is set. Every other number is a stride, 0 as well. */
+/* As a stride: the stride of that axis in a contiguous tensor of the stated shape, for the sizes that the struct
+ * has when it is used. Initialisers set it, so sizes may be changed after them, and an axis may keep it while
+ * another one is set. Every other number is a stride, 0 as well. */
 #define FOVEA_CONTIGUOUS INT64_MIN
 
-/* As a number: the default that is stated, for the sizes that the struct has when it is used. Initialisers set it.
- * Do not compute with it: a multiple of it is refused. Set 1 / sqrt(qk_dim) times a factor instead, or call
+/* As a number: the stated default, for the sizes that the struct has when it is used. Initialisers set it. Do not
+ * compute with it: a multiple of it is refused. Set 1 / sqrt(qk_dim) times a factor instead, or call
  * fovea_problem_resolve() first. */
 #define FOVEA_DEFAULT_NUMBER 1.7976931348623157e308
 
 /* How the elements of a tensor are stored. All arithmetic is f32. Elements of f16 (IEEE binary16) and bf16 are
- * widened exactly, and give the same bits as f32 elements of the same value. Results are rounded once, to nearest
- * even, and keep their subnormals. */
+ * converted exactly, and give the same bits as f32 elements of the same value. Results are rounded once, to
+ * nearest even, and keep their subnormals. */
 typedef enum fovea_type { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2 } fovea_type;
 
-/* Numbers begin to end - 1 of some axis; FOVEA_UNLIMITED as `end` is the end of the axis. */
+/* Indices begin to end - 1 of some axis; FOVEA_UNLIMITED as `end` is the end of the axis. */
 typedef struct fovea_range {
   int64_t begin, end;
 } fovea_range;

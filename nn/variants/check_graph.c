@@ -36,7 +36,7 @@ void fovea_nn_graph_tensors_init_sized(fovea_nn_graph_tensors *tensors, size_t s
                                        const fovea_nn_graph *graph, int64_t nodes, int64_t sources,
                                        const int64_t *edge_starts, const int64_t *edge_sources, const void *queries,
                                        const void *keys, void *y) {
-  (void)graph; /* strides are those of what runs */
+  (void)graph; /* with the strides of what runs */
   const fovea_nn_graph_tensors defaults = {.struct_size = struct_size,
                                            .nodes = nodes,
                                            .sources = sources,
@@ -136,7 +136,7 @@ static fovea_status check_unused(const fovea_nn_graph_call *call, fovea_error *e
   const int transformer = g->kind == FOVEA_NN_GRAPH_TRANSFORMER;
   const fovea_strides rows = contiguous(g->heads, g->dim);
   const fovea_strides features = g->edge ? (fovea_strides){0, 0, call->edge.in} : rows;
-  if (!transformer && t->values) return refuse("values", "those of GAT and GATV2 are the keys", error);
+  if (!transformer && t->values) return refuse("values", "the values of GAT and GATV2 are the keys", error);
   if (!transformer && (t->value_type != FOVEA_F32 || !is_same(t->value_strides, rows))) {
     return refuse(t->value_type != FOVEA_F32 ? "value_type" : "value_strides", "there are no values", error);
   }

@@ -43,7 +43,7 @@ void fovea_nn_linear_attention_tensors_init_sized(fovea_nn_linear_attention_tens
                                                   const fovea_nn_linear_attention *attention, int64_t batch,
                                                   int64_t tokens, const void *q, const void *k, const void *v,
                                                   void *o) {
-  (void)attention; /* strides are those of what runs */
+  (void)attention; /* with the strides of what runs */
   const fovea_nn_linear_attention_tensors defaults = {.struct_size = struct_size,
                                                       .batch = batch,
                                                       .tokens = tokens,
@@ -126,8 +126,7 @@ static fovea_status check_heads(const fovea_nn_linear_attention *a, fovea_error 
 }
 
 /* The numbers of the description in f32. They go through memory, which stays between the changes of the
- * environment.
- */
+ * environment. */
 static fovea_status check_numbers(fovea_nn_linear_attention_call *call, fovea_error *error) {
   const fovea_nn_linear_attention *a = &call->attention;
   volatile double scale = a->scale, eps = a->unit_eps;

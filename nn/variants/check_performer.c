@@ -29,7 +29,7 @@ void fovea_nn_performer_init_sized(fovea_nn_performer *performer, size_t struct_
 void fovea_nn_performer_rows_init_sized(fovea_nn_performer_rows *rows, size_t struct_size,
                                         const fovea_nn_performer *performer, int64_t batch, int64_t heads,
                                         int64_t row_count, const void *x, void *y) {
-  (void)performer; /* strides are those of what runs */
+  (void)performer; /* with the strides of what runs */
   const fovea_nn_performer_rows defaults = {.struct_size = struct_size,
                                             .batch = batch,
                                             .heads = heads,
@@ -45,7 +45,7 @@ void fovea_nn_performer_tensors_init_sized(fovea_nn_performer_tensors *tensors, 
                                            const fovea_nn_performer *performer, int64_t batch, int64_t heads,
                                            int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t v_dim,
                                            const void *q, const void *k, const void *v, void *o) {
-  (void)performer; /* strides are those of what runs */
+  (void)performer; /* with the strides of what runs */
   const fovea_nn_performer_tensors defaults = {.struct_size = struct_size,
                                                .batch = batch,
                                                .heads = heads,

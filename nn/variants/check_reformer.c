@@ -39,7 +39,7 @@ int64_t fovea_nn_lsh_columns(const fovea_nn_lsh *lsh) {
 void fovea_nn_lsh_tensors_init_sized(fovea_nn_lsh_tensors *tensors, size_t struct_size, const fovea_nn_lsh *lsh,
                                      int64_t batch, int64_t heads, int64_t length, int64_t dim, const void *x,
                                      const void *v, void *y, const float *rotations) {
-  (void)lsh; /* strides are those of what runs */
+  (void)lsh; /* with the strides of what runs */
   const fovea_nn_lsh_tensors defaults = {.struct_size = struct_size,
                                          .batch = batch,
                                          .heads = heads,

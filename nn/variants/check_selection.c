@@ -67,7 +67,7 @@ static fovea_status check_own_key(const fovea_nn_selection *s, int64_t b, fovea_
   if (!s->causal || s->offsets || s->offset != FOVEA_OFFSET_BOTTOM_RIGHT || keys >= s->q_len || keys == 0)
     return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "offset is %jd by default, since batch entry %jd has q length %jd and kv length %jd, and "
+                    "offset is %jd by default, since batch element %jd has q length %jd and kv length %jd, and "
                     "causal depends on it; "
                     "set offset or offsets: 0 if rows after the keys are padding",
                     keys - s->q_len, b, s->q_len, keys);

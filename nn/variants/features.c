@@ -1,5 +1,6 @@
-/* Random features of rows. Products with the projection are those of a linear layer: features lie in the lanes for
- * queries, so that rows of features come out, and keys lie in the lanes for sums over keys, so that columns do. */
+/* Random features of rows. Products with the projection are the products of a linear layer: features lie in the
+ * lanes for queries, so that rows of features come out, and keys lie in the lanes for sums over keys, so that
+ * columns do. */
 #include "performer.h"
 
 #include "../../src/base/types.h"

@@ -25,7 +25,7 @@ typedef struct layout {
 /* The sums of K and V, in scratch. */
 typedef struct projection {
   const fovea_nn_linformer_call *call;
-  float *sums[2]; /* [span][batch][kv head][k][dim]: after the last phase those of span 0 are over all keys */
+  float *sums[2]; /* [span][batch][kv head][k][dim]: after the last phase the sums of span 0 are over all keys */
   char *workers;
   const layout *layout;
   int64_t heads, groups; /* of all entries */

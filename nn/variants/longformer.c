@@ -213,7 +213,7 @@ fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *given
   if (!status) status = fovea_read_execution(given_execution, &execution, error);
   if (status) return status;
   fovea_nn_longformer *l = allocate(&options, &execution.allocator, count_globals(&options));
-  if (!l) return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for a batch of %jd entries", options.batch);
+  if (!l) return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for a batch of %jd sequences", options.batch);
   status = make(l, &options, &execution, error);
   if (status) {
     fovea_nn_longformer_destroy(l);

@@ -11,15 +11,15 @@ struct fovea_nn_longformer {
   int64_t *lengths;                    /* of each entry, up to its last token that is no padding */
   int32_t *starts;                     /* batch + 1: where the global tokens of each entry begin in `rows` */
   int64_t *rows;                       /* of global tokens, counted over all entries */
-  /* Of each entry; entries with the same tokens share those of the first of them. NULL: the problem has the rule.
-   */
+  /* Of each entry; entries with the same tokens share the objects of the first entry. NULL: the problem has the
+   * rule. */
   fovea_pattern **local_patterns;
   fovea_pattern **global_patterns; /* of entries with padding between tokens, else NULL */
   int64_t *firsts;                 /* of each entry: the first entry with the same tokens */
   fovea_plan *local, *global;      /* global: NULL if there is no global token */
 };
 
-/* The layers as they are used: those of global tokens, too. */
+/* The layers as they are used: the lists of global tokens, too. */
 enum {
   FOVEA_NN_LONGFORMER_QUERY,
   FOVEA_NN_LONGFORMER_KEY,

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Where the parts of scratch begin. K and V of global rows take the place of those of local rows, and their Q that
- * of the others. */
+/* Where the parts of scratch begin. K and V of global rows take the place of K and V of local rows, and their Q the
+ * place of the Q of the others. */
 typedef struct scratch_layout {
   fovea_nn_scratch all;
   size_t run, q, k, v, o, global_x, global_o;

@@ -1,6 +1,6 @@
 /* Performer attention that sees all keys, and the calls. Sums over keys are made span by span, added up as the tree
- * of docs/numerics.md, section 3, step 4, and copied into panels; then each row of queries is a product with them.
- */
+ * of docs/numerics.md, section 3, step 4, and copied into panels; then each row of queries is a product with
+ * them. */
 #include "performer.h"
 
 #include "../../arch/float_state.h"
@@ -107,7 +107,7 @@ static layout lay_out(const fovea_nn_performer_call *call, int workers) {
 
 /* The keys of an entry that are in a chunk. */
 typedef struct chunk {
-  int64_t entry, head, begin, end; /* `head` is that of the keys */
+  int64_t entry, head, begin, end; /* `head` counts heads of the keys */
   float *node;                     /* its sums: [group][feature][column], then [feature] */
 } chunk;
 

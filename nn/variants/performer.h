@@ -51,7 +51,7 @@ typedef struct fovea_nn_source {
 /* Scratch of a worker for the features of some rows. Sizes are in floats. */
 typedef struct fovea_nn_map_memory {
   float *x;        /* (FOVEA_NN_MAP_ROWS, row_stride) */
-  float *halves;   /* FOVEA_NN_MAP_ROWS, likewise maxima */
+  float *halves;   /* FOVEA_NN_MAP_ROWS, also maxima */
   float *maxima;   /* of the rows; before features of keys, that of all keys */
   float *products; /* (FOVEA_NN_MAP_ROWS, FOVEA_NN_OUTS); if stabilised, that of every group */
   float *panels;   /* of keys: [group of keys][piece][panel] */

@@ -1,7 +1,7 @@
-/* Projections of random features. Gaussian numbers are those of Box and Muller (1958), from Philox's counter; rows
- * of a block are made orthogonal by Gram and Schmidt's method. Each step in double is one correctly rounded
- * operation, and no step calls a mathematical library, so the bits are the same on every machine. docs/numerics.md,
- * clause L15, states them. */
+/* Projections of random features. Gaussian numbers come from the method of Box and Muller (1958), from Philox's
+ * counter; rows of a block are made orthogonal by Gram and Schmidt's method. Each step in double is one correctly
+ * rounded operation, and no step calls a mathematical library, so the bits are the same on every machine.
+ * docs/numerics.md, clause L15, states them. */
 #include "../../arch/float_state.h"
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"

@@ -39,7 +39,7 @@ static fovea_status check(const fovea_explanation *given, fovea_error *error) {
 
 static const char *rows_reason(const fovea_plan *plan, const fovea_explanation *to) {
   if (to->rows_gathered) return plan->gather_reason;
-  if (to->rows_decoded && to->rows_tiled) return "entries with few rows are decoded, the others are tiled";
+  if (to->rows_decoded && to->rows_tiled) return "sequences with few rows are decoded, the others are tiled";
   if (to->rows_decoded) return "the rows of a kv head are few: they do not fill the lanes of vectors";
   if (plan->entries[0].pattern) return plan->gather_reason;
   return "the rows of a kv head fill vectors, and share each block of keys";
@@ -63,7 +63,7 @@ static void explain_tasks(const fovea_plan *plan, fovea_explanation *to) {
 static void explain_work(const fovea_plan *plan, fovea_explanation *to) {
   const fovea_traffic traffic = fovea_plan_traffic(plan);
   const double each = 2 * ((double)plan->problem.qk_dim + (double)plan->problem.v_dim);
-  to->flops = to->pairs_seen == INT64_MAX ? (double)INFINITY : (double)to->pairs_seen * each;
+  to->flops = to->pairs_visible == INT64_MAX ? (double)INFINITY : (double)to->pairs_visible * each;
   to->bytes_read = traffic.read;
   to->bytes_written = traffic.written;
   to->cached_elements = traffic.cached;

@@ -77,7 +77,7 @@ static int reaches(const fovea_bucket_rule *rule, int64_t distance, int64_t k) {
   return !is_less(&left, &right);
 }
 
-/* The bucket among those of a direction. */
+/* The bucket among the buckets of a direction. */
 static int64_t bucket_of_distance(const fovea_bucket_rule *rule, uint64_t distance) {
   if (distance < (uint64_t)rule->exact) return (int64_t)distance;
   if (distance >= (uint64_t)rule->max) return rule->direction - 1;

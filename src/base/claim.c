@@ -55,7 +55,7 @@ static int64_t first_above(int64_t least, int64_t step, int64_t low) {
 
 /* Whether two rows of runs that begin `distance` bytes apart overlap. */
 static int runs_overlap(const fovea_claim *a, const fovea_claim *b, int64_t distance) {
-  /* A run of b overlaps the first run of a if it lies more than low and less than high behind the first run of b.
+  /* A run of b overlaps the first run of a if it lies more than low and less than high after the first run of b.
    */
   int64_t low = -distance - b->run, high = a->run - distance;
   if (a->step[0] == b->step[0]) {

@@ -7,7 +7,7 @@
 
 /* Runs of bytes along two axes. */
 typedef struct fovea_claim {
-  uintptr_t begin, end; /* from the first byte of any run to behind the last byte of any run */
+  uintptr_t begin, end; /* from the first byte of any run to after the last byte of any run */
   int64_t run;          /* bytes of one run; 0: nothing is claimed */
   int64_t count[2];     /* at least 1 */
   int64_t step[2];      /* bytes, 0 or more */

@@ -14,7 +14,7 @@ const char *fovea_status_text(fovea_status status) {
   case FOVEA_ERROR_UNSUPPORTED:
     return "this build or this CPU does not have what is asked for";
   case FOVEA_ERROR_SPACE:
-    return "memory of the caller's is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT";
+    return "the caller's memory is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT";
   case FOVEA_ERROR_MEMORY:
     return "an allocation failed, or a pool has too few free pages";
   }

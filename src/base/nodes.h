@@ -46,7 +46,7 @@ static inline int64_t fovea_row_state_numbers(int64_t dim) {
  * are left out. The keys lie in at most S spans. Let x be the span that was pushed last. The nodes that wait beside
  * x, or beside the node that x joined, are left siblings of nodes that x is in: one for each set bit of x at or
  * below the highest bit in which x differs from the first span. That bit is a boundary between the two spans, and x
- * is at most S - 2 spans behind it. So at most 1 + floor(log2(S)) nodes wait. While another span is computed, which
+ * is at most S - 2 spans after it. So at most 1 + floor(log2(S)) nodes wait. While another span is computed, which
  * takes one more state, x is not the last span; that makes 2 + floor(log2(S - 1)) states, which is never fewer. If
  * S is 1, one state is enough. */
 static inline int fovea_span_states(int64_t keys) {

@@ -62,7 +62,7 @@ static inline int fovea_is_optional(int shape) {
       ;
 }
 
-/* Behind the last wanted key. */
+/* After the last wanted key. */
 static inline int64_t fovea_keys_end(const fovea_problem *problem) {
   return problem->keys.end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys.end;
 }

@@ -22,7 +22,7 @@ static inline int64_t fovea_mask_bytes(fovea_mask_type type, int64_t count) {
   return fovea_bytes_of_bits(fovea_mask_type_bits(type), count);
 }
 
-/* The element that lies `offset` elements behind the tensor's first. */
+/* The element that lies `offset` elements after the tensor's first. */
 static inline const void *fovea_element(const void *tensor, fovea_type type, int64_t offset) {
   return (const char *)tensor + fovea_bytes(type, offset);
 }

@@ -1,5 +1,5 @@
 /* Refuses settings that no step would read. The text names the setting, and the field that it needs or that
- * replaces it. If such settings were ignored in silence, the answer would be that of another problem. Fields of
+ * replaces it. If such settings were ignored in silence, the answer would belong to another problem. Fields of
  * problems and tensors are in src/feature. */
 #ifndef FOVEA_SRC_BASE_UNUSED_H
 #define FOVEA_SRC_BASE_UNUSED_H

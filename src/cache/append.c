@@ -110,7 +110,8 @@ static int64_t append_codes(entry_rows *rows, const fovea_coded_side *to, int64_
   return position + count;
 }
 
-/* Elements that a Hadamard matrix has rotated. Its stack is not to lie under that of codes. */
+/* Elements that a Hadamard matrix has rotated. Not inlined: keeps its frame off the stack while codes are
+ * written. */
 __attribute__((noinline)) static void append_rotated(entry_rows *rows, const fovea_segment *segment,
                                                      int64_t position) {
   const new_side *side = rows->job->side;

@@ -52,8 +52,7 @@ static fovea_code_scales scales_at(const fovea_known_pages *known, int values, i
 }
 
 /* A segment of the positions from `first` on, which begin at row `row` of the page: a multiple of
- * fovea_page_step().
- */
+ * fovea_page_step(). */
 static fovea_segment make_segment(const fovea_known_pages *known, int64_t page, int64_t row, int64_t first,
                                   int64_t rows) {
   const fovea_pages *pages = &known->pages;
@@ -125,7 +124,7 @@ fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fove
   return FOVEA_OK;
 }
 
-/* Whether a side of page `next` lies in memory where that of `page` ends, and so do its scales. */
+/* Whether a side of page `next` lies in memory where the side of `page` ends, and so do its scales. */
 static int side_follows(const fovea_known_pages *known, int values, int64_t page, int64_t next) {
   const fovea_pages *pages = &known->pages;
   const fovea_strides *strides = values ? &pages->v_strides : &pages->k_strides;

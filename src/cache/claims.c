@@ -152,7 +152,7 @@ static fovea_status refuse(const fovea_claim *a, const fovea_claim *b, fovea_err
                     first->entry, first->segment, first->name, other->name);
 }
 
-/* Compares a claim with those of the window's first `count` claims. */
+/* Compares a claim with the window's first `count` claims. */
 static fovea_status compare(const window *w, int count, const fovea_claim *claim, fovea_error *error) {
   int low = 0, high = w->count;
   while (low < high) {

@@ -8,7 +8,7 @@
 #include "sequences.h"
 
 /* Claims keys or values of one layer of a segment, from *position to `end` - 1 or as far as one claim goes. Moves
- * *position behind the last that is claimed. A side with a format has up to FOVEA_PARTS parts, another one has the
+ * *position after the last that is claimed. A side with a format has up to FOVEA_PARTS parts, another one has the
  * first only: of the others nothing is claimed. */
 fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
                                 int part, int64_t layer, int64_t *position, int64_t end);

@@ -22,7 +22,7 @@ fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_forma
                                  int part);
 
 /* The bytes of a part's rows that hold positions begin to end - 1 of a segment, in one layer, from the first to
- * behind the last. */
+ * after the last. */
 void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment, int64_t kv_heads, int64_t layer,
                       int64_t begin, int64_t end, uintptr_t *first, uintptr_t *last);
 

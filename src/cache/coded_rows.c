@@ -44,7 +44,7 @@ static void gather_row(const fovea_codes *codes, const char *from, row_bytes *ro
     memcpy(row->bytes + i * codes->item, from + item_at(codes, i), (size_t)codes->item);
 }
 
-/* Bytes of the last item behind the codes are 0. */
+/* Bytes of the last item after the codes are 0. */
 static void scatter_row(const fovea_codes *codes, row_bytes *row, char *to) {
   for (int64_t i = codes->row_bytes; i < row_items(codes) * codes->item; i++) row->bytes[i] = 0;
   for (int64_t i = 0; i < row_items(codes); i++)
@@ -183,7 +183,7 @@ static int same_numbers(const fovea_coded_side *from, const fovea_coded_side *to
   return handle_scales(from, a, from->layout.codes.scale_group, b, to->layout.codes.scale_group, 1);
 }
 
-/* Codes of a key among those of other keys. */
+/* Codes of a key among the codes of other keys. */
 static int64_t word_at(const fovea_codes *codes, int64_t d) {
   return codes->item ? item_at(codes, d) : 4 * d;
 }
@@ -212,8 +212,8 @@ static void move_codes(const fovea_coded_side *side, const fovea_coded_side *to_
   char *target = (char *)to->codes;
   if (codes->item) gather_row(codes, from->codes, &from_row), source = from_row.bytes;
   if (to_codes->item) target = to_row.bytes;
-  /* Groups that are not mixed fill whole bytes; places may differ, so that one side is mixed and the other is not.
-   */
+  /* Groups that are not mixed fill whole bytes; places may differ, so that one side is mixed and the other is
+   * not. */
   const int whole = codes->mixed && to_codes->mixed;
   const int64_t dims = whole ? side->dim : codes->group;
   const int64_t bytes = fovea_code_bytes(side->format, dims);

@@ -137,7 +137,7 @@ static void unify_nans(float *row, int64_t dim) {
   for (int64_t d = 0; d < dim; d++) row[d] = isnan(row[d]) ? NAN : row[d];
 }
 
-/* Its stack is not to lie under that of codes. */
+/* Not inlined: keeps its frame off the stack while codes are written. */
 __attribute__((noinline)) static void copy_to_elements(copied_side *side, int64_t position) {
   float room[FOVEA_QUANTISED_ROOM];
   const int values = side->to.values;

@@ -110,7 +110,7 @@ static fovea_status check_unused(const subject *s) {
   if (f->sums && (f->place == FOVEA_SCALES_APART || f->key_group != 1 || f->formula != FOVEA_FORMULA_SCALE ||
                   f->scale_type != FOVEA_F32))
     return refuse(s, FOVEA_ERROR_UNUSED, "sums", f->sums,
-                  "be 0: sums lie behind f32 scales of single keys, with FOVEA_FORMULA_SCALE");
+                  "be 0: sums lie after f32 scales of single keys, with FOVEA_FORMULA_SCALE");
   return FOVEA_OK;
 }
 
@@ -188,7 +188,7 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
   const subject s = {format, dim, entry, number, values, error};
   if (format->struct_size != sizeof *format)
     return refuse(&s, FOVEA_ERROR_ARGUMENT, "struct_size", (int64_t)format->struct_size,
-                  "be that of this library; call fovea_format_init()");
+                  "be the size in this library; call fovea_format_init()");
   fovea_status status = check_kinds(&s);
   if (!status) status = check_unused(&s);
   if (!status) status = check_groups(&s);
@@ -216,7 +216,7 @@ fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, in
 
 /* ---- The form that kernels know ------------------------------------------------------------------------------ */
 
-/* Scales and zeros in front of or behind the codes of each group of dims. */
+/* Scales and zeros in front of or after the codes of each group of dims. */
 static void lay_out_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
   const int64_t group = group_of(format, dim), codes = fovea_code_bytes(format, group);
   const int64_t scale = fovea_scale_bytes(format);
@@ -229,7 +229,7 @@ static void lay_out_groups(const fovea_format *format, int64_t dim, fovea_code_l
   layout->unit_bytes = dim / group * (codes + beside);
 }
 
-/* The same in front of or behind the codes of a group of keys. */
+/* The same in front of or after the codes of a group of keys. */
 static void lay_out_key_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
   const int64_t groups = dim / group_of(format, dim), scales = groups * fovea_scale_bytes(format);
   const int64_t beside = scales * (layout->has_zeros ? 2 : 1);
@@ -281,7 +281,7 @@ static void lay_out_order(const fovea_format *format, fovea_code_layout *layout)
   }
 }
 
-/* Whether rows are those of the mode int8: int8_rows of fovea_codes. */
+/* Whether rows are what int8 mode multiplies: int8_rows of fovea_codes. */
 static int has_int8_rows(const fovea_format *format, int64_t dim) {
   if (format->code != FOVEA_CODE_S8 || format->formula != FOVEA_FORMULA_SCALE || group_of(format, dim) != dim)
     return 0;

@@ -16,7 +16,7 @@ typedef struct fovea_code_layout {
   int64_t codes_at;   /* from the unit to its first code */
   int64_t scales_at;  /* from the unit to its first scale; scales apart: 0 */
   int64_t zeros_at;   /* from the first scale to the first zero */
-  int64_t word_keys;  /* keys of a unit whose codes lie at equal distances: all, pairs, or those of a word */
+  int64_t word_keys;  /* keys of a unit whose codes lie at equal distances: all, pairs, or the keys of a word */
   int64_t word_bytes; /* from these to the next such keys */
   int64_t key_bytes;  /* from a key's codes to the next key's among them; 0: codes along keys */
   int key_bits;       /* bits of a code along keys; else 0 */

@@ -53,7 +53,7 @@ static fovea_status check_rotation(move_call *call, fovea_error *error) {
   if (status) return status;
   if (call->rotary.cosines)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "rotary has tables, and these have no differences of positions: give the base or the "
+                      "rotary has tables, which have no differences of positions: give the base or the "
                       "frequencies that they were made of");
   if (m->qk_dim > FOVEA_QUANTISED_DIMS)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "qk_dim is %jd; keys that are rotated have at most %jd",

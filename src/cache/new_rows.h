@@ -13,7 +13,7 @@ static inline int64_t fovea_new_row_count(const fovea_new_rows *rows, int64_t en
   if (rows->cu_seqlens) return (int64_t)rows->cu_seqlens[entry + 1] - rows->cu_seqlens[entry];
   return rows->row_counts ? rows->row_counts[entry] : rows->rows;
 }
-/* How many numbers rotary_positions has for each axis, and which of them is that of an entry's first row. */
+/* How many numbers rotary_positions has for each axis, and which of them belongs to an entry's first row. */
 static inline int64_t fovea_new_positions(const fovea_new_rows *rows) {
   if (!rows->rotary_positions) return 0;
   return rows->cu_seqlens ? rows->rows : rows->batch * rows->rows;

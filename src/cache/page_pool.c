@@ -100,7 +100,7 @@ fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_coun
     status = fovea_cache_contiguous(at, 0, &segment, error);
     if (status) return status;
     if (at->page_rows != pages->page_rows) {
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].page_rows is %jd; that of pages[0] is %jd", i,
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages[%jd].page_rows is %jd; pages[0].page_rows is %jd", i,
                         at->page_rows, pages->page_rows);
     }
     if (pool && at->count < pool->count) {

@@ -3,7 +3,7 @@
 #include "../base/validate.h"
 #include "page_pool.h"
 
-/* The tables of one call. Those of entry b are numbers from b * length on. */
+/* The tables of one call. The table of entry b is the numbers from b * length on. */
 typedef struct page_tables {
   fovea_page_pool *pool;
   int64_t batch;
@@ -48,7 +48,7 @@ static fovea_status check_page(const page_tables *t, int64_t b, int64_t i, fovea
 
 /* ---- More rows ----------------------------------------------------------------------------------------------- */
 
-/* The pages that entry b writes to: from that of its next row to that of its last. */
+/* The pages that entry b writes to: from the page of its next row to the page of its last. */
 typedef struct written_pages {
   int64_t first, end, filled; /* rows that page `first` has */
 } written_pages;

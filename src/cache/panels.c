@@ -26,7 +26,7 @@ void fovea_panel_read(const void *panel, fovea_type type, int64_t key, int64_t f
   }
 }
 
-/* Dims behind the last that lie together with it are zero. */
+/* Dims after the last that lie together with it are zero. */
 #define WRITE(with, type, name, element, bits, together, ...)                                                      \
   case type:                                                                                                       \
     for (int64_t i = 0; i < count; i++)                                                                            \

@@ -19,7 +19,7 @@ fovea_rotary_position fovea_rotated_position(const fovea_row_maker *maker, int64
   return fovea_listed_position(maker->piece->rotary, maker->list, maker->list_count, position - maker->list_first);
 }
 
-/* Whether angles are kept at a place. From now on they are those of the position. */
+/* Whether angles are kept at a place. From now on they are the angles of the position. */
 static int keep(fovea_row_maker *maker, int64_t place, const fovea_rotary_position *position) {
   int known = maker->known[place];
   for (int axis = 0; axis < FOVEA_ROTARY_AXES; axis++)
@@ -45,7 +45,8 @@ static void rotate_piece(const fovea_row_maker *maker, const fovea_rotary_piece 
   piece->kernels->rotate(&args);
 }
 
-/* The angles of one piece are kept for several positions, those of several pieces for one, if there is room. */
+/* The angles of one piece are kept for several positions, or the angles of several pieces for one, if there is
+ * room. */
 static void rotate(fovea_row_maker *maker, int64_t position, const void *from, float *to) {
   const fovea_rotary_piece *piece = maker->piece;
   const fovea_rotary_position rotated = fovea_rotated_position(maker, position);

@@ -14,7 +14,7 @@ typedef struct fovea_row_maker {
   fovea_type type;
   int64_t dim, hadamard;
   /* What rows are rotated to: NULL for their own positions, or numbers of a list, of which `list_count` stand for
-   * each axis, and that of position p is element p - list_first. */
+   * each axis, and the number of position p is element p - list_first. */
   const int64_t *list;
   int64_t list_count, list_first;
   int known[FOVEA_KEPT_ANGLES]; /* whether there are angles, and of what position */

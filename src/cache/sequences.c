@@ -120,7 +120,7 @@ static fovea_status check_side(const fovea_segment *segment, const fovea_segment
   return FOVEA_OK;
 }
 
-/* The heads and dims of a segment that knows them are those of the call. */
+/* A segment that knows its heads and dims has the heads and dims of the call. */
 static fovea_status check_sizes(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t entry,
                                 int64_t number, fovea_error *error) {
   const struct {
@@ -142,8 +142,8 @@ enum { ALIGNMENT_LIMIT = 16 };
 /* The largest number of positions and rows. */
 #define POSITION_LIMIT (INT64_C(1) << 48)
 
-/* Whether a segment is right because another one is, which is like it: pages of one row have thousands of segments.
- */
+/* Whether a segment is right because another one is, which is like it: pages of one row have thousands of
+ * segments. */
 static int is_right_as(const fovea_segment *segment, const fovea_segment *other) {
   const uintptr_t k = (uintptr_t)segment->k, v = (uintptr_t)segment->v;
   const uintptr_t apart = (k ^ (uintptr_t)other->k) | (v ^ (uintptr_t)other->v);

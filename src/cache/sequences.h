@@ -6,8 +6,8 @@
 #include "formats.h"
 #include "segments.h"
 
-/* Bytes that the keys or the values of one layer of a segment take, counted from its pointer. 0 if those of all
- * layers reach further than 2^57 elements. */
+/* Bytes that the keys or the values of one layer of a segment take, counted from its pointer. 0 if the elements of
+ * all layers reach further than 2^57 elements. */
 int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
                         fovea_reach *reach);
 

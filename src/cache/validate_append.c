@@ -103,7 +103,7 @@ static fovea_claimed_rows claimed_rows(const void *call, int64_t entry) {
   return (fovea_claimed_rows){&rows->sequences[entry], first, first + count, 1, entry, rows->layer};
 }
 
-/* Arrays 0 to 2 batch - 1 are K and V of each entry; then come those of the rotary embedding. */
+/* Arrays 0 to 2 batch - 1 are K and V of each entry; then come the lists of the rotary embedding. */
 static fovea_claim claimed_array(const void *call, int64_t index) {
   const fovea_new_rows *rows = ((const append_call *)call)->rows;
   int64_t entry = index / 2;

@@ -18,7 +18,7 @@ fovea_status fovea_check_int8_vectors(const fovea_problem *p, fovea_error *error
   if (p->channels.key_scale && !scored) return refuse("key_scale", p->channels.key_scale, "score", error);
   if (p->channels.value_scale && p->modes.value != FOVEA_MODE_INT8)
     return refuse("value_scale", p->channels.value_scale, "value", error);
-  /* The score that is capped is that of the key with its centre. */
+  /* The score that is capped belongs to the key with its centre. */
   if (!p->channels.key_centre || p->softcap == 0) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "softcap is %g; with channels.key_centre it must be 0", p->softcap);
 }

@@ -20,7 +20,7 @@ static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) 
   for (int64_t b = 0; p->mask.begins && b < p->batch; b++) {
     if (p->mask.begins[b] >= 0 && p->mask.begins[b] <= entry_keys(p, b)) continue;
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "mask.begins[%jd] is %jd; it must be from 0 to the entry's kv length, which is %jd", b,
+                      "mask.begins[%jd] is %jd; it must be from 0 to the sequence's kv length, which is %jd", b,
                       p->mask.begins[b], entry_keys(p, b));
   }
   if (p->mask.keys != FOVEA_UNLIMITED && (p->mask.keys < 0 || p->mask.keys > p->kv_len - p->mask.begin)) {

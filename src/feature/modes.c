@@ -19,6 +19,7 @@ fovea_status fovea_check_modes(const fovea_problem *p, fovea_error *error) {
   fovea_status status = check_built("modes.score", p->modes.score, error);
   if (!status) status = check_built("modes.value", p->modes.value, error);
   if (status || p->modes.score != FOVEA_MODE_INT8 || p->qk_dim <= MOST_INT8_DIMS) return status;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "qk_dim is %jd; with scores in int8 it must be at most %jd",
-                    p->qk_dim, (int64_t)MOST_INT8_DIMS);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "qk_dim is %jd; with modes.score FOVEA_MODE_INT8 it must be at most %jd", p->qk_dim,
+                    (int64_t)MOST_INT8_DIMS);
 }

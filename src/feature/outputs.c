@@ -17,7 +17,7 @@ fovea_status fovea_check_score_output(const fovea_problem *p, fovea_error *error
   fovea_status status = check_range("scores.heads", p->scores.heads, "heads", p->heads, error);
   if (!status) status = check_range("scores.rows", p->scores.rows, "q_len", p->q_len, error);
   if (status || fovea_is_all(p->scores.keys)) return status;
-  return check_range("scores.keys", p->scores.keys, p->cu_seqlens_kv ? "the longest entry" : "kv_len",
+  return check_range("scores.keys", p->scores.keys, p->cu_seqlens_kv ? "the longest sequence" : "kv_len",
                      fovea_score_keys(p), error);
 }
 

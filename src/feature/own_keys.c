@@ -23,14 +23,14 @@ fovea_status fovea_check_own_keys(const fovea_problem *p, uint64_t features, fov
     if (entry.offset >= 0 || entry.kv_len == 0) continue; /* without keys no row sees any */
     const char *const rule = needs_own_key(p, dependent, entry.pattern);
     if (!rule) continue;
-    return fovea_fail(
-        error, FOVEA_ERROR_ARGUMENT,
-        "offset is %jd by default, since batch entry %jd has q length %jd and kv length %jd, and %s depends on it; "
-        "%s",
-        entry.offset, b, entry.q_seen, entry.kv_len, rule,
-        p->cu_seqlens_q ? "set offset or offsets"
-                        : "set q_lens if padding follows the rows, kv_begins for kv_lens if "
-                          "it precedes them, or else offset or offsets");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "offset is %jd by default, since batch element %jd has q length %jd and kv length %jd, and "
+                      "%s depends on it; "
+                      "%s",
+                      entry.offset, b, entry.q_seen, entry.kv_len, rule,
+                      p->cu_seqlens_q ? "set offset or offsets"
+                                      : "set q_lens if padding follows the rows, kv_begins for kv_lens if "
+                                        "it precedes them, or else offset or offsets");
   }
   return FOVEA_OK;
 }

@@ -29,12 +29,12 @@ static fovea_status check_entry(const fovea_problem *p, const fovea_pattern *pat
   const int64_t first = fovea_pattern_row(pattern, 0, entry->offset), end = first + entry->q_seen;
   if (first < pattern->first_row || end > pattern->first_row + pattern->rows) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "%s is for rows %jd to %jd; rows of entry %jd are at positions %jd to %jd",
+                      "%s is for rows %jd to %jd; rows of batch element %jd are at positions %jd to %jd",
                       name_of(p, entry->batch, &room), pattern->first_row, pattern->first_row + pattern->rows - 1,
                       entry->batch, first, end - 1);
   }
   if (entry->kv_len > pattern->keys) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is for %jd keys; entry %jd has %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is for %jd keys; batch element %jd has %jd",
                       name_of(p, entry->batch, &room), pattern->keys, entry->batch, entry->kv_len);
   }
   return FOVEA_OK;

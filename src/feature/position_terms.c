@@ -77,13 +77,14 @@ static fovea_status check_cells(const fovea_problem *p, const fovea_position_ter
     const fovea_entry entry = fovea_resolve_entry(p, b);
     if (entry.seen_begin == entry.seen_end) continue;
     if (entry.seen_end > cells) {
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s has %jd cells, and rows of entry %jd see keys up to %jd",
-                        name, cells, b, entry.seen_end - 1);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                        "%s has %jd cells, and rows of batch element %jd see keys up to %jd", name, cells, b,
+                        entry.seen_end - 1);
     }
     if (entry.offset < 0 || entry.offset + entry.q_seen > cells) {
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                        "%s has %jd cells, and the own keys of rows of entry %jd are at %jd to %jd", name, cells, b,
-                        entry.offset, entry.offset + entry.q_seen - 1);
+                        "%s has %jd cells, and the own keys of rows of batch element %jd are at %jd to %jd", name,
+                        cells, b, entry.offset, entry.offset + entry.q_seen - 1);
     }
   }
   return FOVEA_OK;

@@ -54,8 +54,9 @@ fovea_status fovea_check_softcap(const fovea_problem *p, fovea_error *error) {
 
 fovea_status fovea_check_activation(const fovea_problem *p, fovea_error *error) {
   if (fovea_has_shaw_keys(p)) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "activation.kind is LEAKY_RELU, but shaw has keys; they have no activation");
+    return fovea_fail(
+        error, FOVEA_ERROR_ARGUMENT,
+        "activation.kind is LEAKY_RELU, but shaw has keys: with FOVEA_SHAW_KEYS scores have no activation");
   }
   if (p->activation.leaky_slope >= 0 && p->activation.leaky_slope < 1) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "activation.leaky_slope is %g; it must be at least 0 and below 1",

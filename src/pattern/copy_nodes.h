@@ -13,7 +13,7 @@ typedef struct fovea_arena {
 /* Room for `count` elements of `size` bytes, or NULL while the arena counts. */
 void *fovea_arena_take(fovea_arena *arena, int64_t count, size_t size);
 
-/* Copies a checked rule and all that it is made of. Returns NULL while the arena counts. `rows_end` is behind the
+/* Copies a checked rule and all that it is made of. Returns NULL while the arena counts. `rows_end` is after the
  * last row of the pattern. */
 fovea_node *fovea_copy_rule(fovea_arena *arena, const fovea_rule *rule, int64_t rows_end);
 

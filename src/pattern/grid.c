@@ -25,7 +25,7 @@ static int64_t cells_below(const fovea_node *node, int64_t at) {
   return below;
 }
 
-/* Rows and key within the part of the grid that begins with axis `at`. The end may lie behind this part. */
+/* Rows and key within the part of the grid that begins with axis `at`. The end may lie after this part. */
 static fovea_stretch stretch_of(const fovea_node *node, int64_t at, fovea_interval rows, int64_t key) {
   const fovea_rule_axis *axis = &node->axis[at];
   const int64_t below = cells_below(node, at);
@@ -61,7 +61,7 @@ fovea_stretch fovea_grid_stretch(const fovea_node *node, fovea_interval rows, in
   return stretch_of(node, 0, rows, key);
 }
 
-/* The word of a row, within the part of the grid that begins with axis `at` and lies `base` keys behind the word's
+/* The word of a row, within the part of the grid that begins with axis `at` and lies `base` keys after the word's
  * first key (before it, if negative). */
 static uint64_t word_of(const fovea_node *node, int64_t at, int64_t row, int64_t base) {
   const fovea_rule_axis *axis = &node->axis[at];

@@ -3,7 +3,7 @@
 
 #if FOVEA_BUILDS_LISTS
 
-/* Behind every position and distance; sums of a few do not overflow. */
+/* After every position and distance; sums of a few do not overflow. */
 static const int64_t far_away = INT64_C(1) << 50;
 
 static int64_t distance_of(int64_t distance) {

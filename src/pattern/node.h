@@ -47,10 +47,10 @@ typedef enum fovea_seen { FOVEA_SEEN_BY_NONE, FOVEA_SEEN_BY_SOME, FOVEA_SEEN_BY_
  */
 typedef struct fovea_stretch {
   fovea_seen seen;
-  int64_t end; /* behind the key asked for */
+  int64_t end; /* after the key asked for */
 } fovea_stretch;
 
-/* Behind every key. */
+/* After every key. */
 #define FOVEA_NO_KEY (INT64_C(1) << 31)
 
 /* The rows of one band: a pattern knows for each band which keys its rows may see. */

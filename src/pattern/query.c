@@ -3,7 +3,7 @@
 
 #if FOVEA_BUILDS_LISTS
 
-/* The first stretch of the band that ends behind `key`. */
+/* The first stretch of the band that ends after `key`. */
 static const fovea_band_keys *find(const fovea_pattern *pattern, int64_t head, int64_t band, int64_t key,
                                    const fovea_band_keys **end) {
   const int64_t *starts = pattern->band_starts + head * pattern->bands + band;

@@ -76,12 +76,12 @@ static int64_t heads_scored_again(const fovea_plan *plan, fovea_tile_rows rows) 
 fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts) {
   if (!plan || !counts) return FOVEA_ERROR_ARGUMENT;
   const fovea_interval all = {0, INT64_MAX}, again = keys_scored_again(plan);
-  counts->pairs_seen = counts->pairs_computed = 0;
+  counts->pairs_visible = counts->pairs_computed = 0;
   for (int64_t b = 0; b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     for (int64_t row = 0; row < entry->q_seen; row++) {
       fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
-      counts->pairs_seen = more_pairs(counts->pairs_seen, keys.end - keys.begin, plan->problem.heads);
+      counts->pairs_visible = more_pairs(counts->pairs_visible, keys.end - keys.begin, plan->problem.heads);
     }
     for (int64_t tile = 0, tiles = fovea_plan_tiles(plan, entry); tile < tiles; tile++) {
       const fovea_tile_rows rows = fovea_plan_tile_rows(plan, entry, tile);

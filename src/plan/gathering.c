@@ -17,9 +17,10 @@ void fovea_plan_gathering(fovea_plan *plan) {
     if (!pattern || pattern->list_pairs < 0) continue;
     entry->gathered = pattern->list_pairs * pair_cost < pattern->met_pairs;
     plan->gathered |= entry->gathered;
-    reason = plan->gathered
-                 ? "the pattern's lists leave few keys of the blocks that its rows meet"
-                 : "keys are not gathered: the pattern's lists leave too many of those that its rows meet";
+    reason =
+        plan->gathered
+            ? "the pattern's lists leave few keys of the blocks that its rows meet"
+            : "keys are not gathered: the pattern's lists leave too many keys of the blocks that its rows meet";
   }
   plan->gather_reason = reason;
 }

@@ -4,7 +4,7 @@
 
 #include "scratch_layout.h"
 
-/* Of a plan that is complete but for this. `operands`: floats of operands that are not those of exact mode. */
+/* Of a plan that is complete but for this. `operands`: floats of operands, in modes other than exact. */
 fovea_scratch_layout fovea_lay_out_scratch(const struct fovea_plan *plan, fovea_operand_sizes operands,
                                            uint64_t tiles);
 

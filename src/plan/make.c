@@ -193,7 +193,7 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked 
                               const fovea_allocator *allocator, fovea_plan **plan, fovea_error *error) {
   fovea_plan *made = fovea_allocate(allocator, fovea_plan_size(problem->batch));
   if (!made) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for a plan of %jd batch entries", problem->batch);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "No memory for a plan of %jd batch elements", problem->batch);
   }
   fovea_plan_fill(made, (fovea_entry *)(made + 1), problem, checked);
   made->allocated = 1;

@@ -16,7 +16,7 @@ typedef struct fovea_checked {
 fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_execution *execution,
                               fovea_checked *checked, fovea_error *error);
 
-/* Fills the plan of a checked problem. `entries` has room for every batch entry and must live as long as the plan.
+/* Fills the plan of a checked problem. `entries` has room for every batch element and must live as long as the plan.
  */
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
                      const fovea_checked *checked);

@@ -15,7 +15,7 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles);
 fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task);
 
 /* The rows of a part's state, and the floats of one with `rows` rows: whether there is a state at all, then
- * maximum, sum and output of every row, and the sum of its entropy if that is wanted. Behind them, for each row,
+ * maximum, sum and output of every row, and the sum of its entropy if that is wanted. After them, for each row,
  * the keys with the largest scores: how many, scores, keys; in all a multiple of 64 bytes. */
 int64_t fovea_part_rows(const fovea_plan *plan);
 uint64_t fovea_part_state_floats(const fovea_plan *plan, int64_t rows);

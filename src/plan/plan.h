@@ -33,7 +33,7 @@ typedef enum fovea_engine_kind {
 
 /* How the keys of an entry lie. */
 typedef enum fovea_key_places {
-  FOVEA_KEYS_LIE_IN_ROWS,  /* one after the other, at least those of most blocks */
+  FOVEA_KEYS_LIE_IN_ROWS,  /* one after the other, at least in most blocks */
   FOVEA_KEYS_LIE_IN_PAGES, /* in rows of so small pages that blocks must be copied before rows can lie in the lanes
                             */
   FOVEA_KEYS_LIE_IN_PANELS,
@@ -88,7 +88,7 @@ struct fovea_plan {
   size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
   size_t parts_scratch;              /* bytes after the workers' scratch, shared by all workers: states of parts */
   size_t rows_scratch;               /* bytes after these: numbers of all rows, row_numbers.h */
-  fovea_entry *entries;              /* one per batch entry, the longest first */
+  fovea_entry *entries;              /* one per batch element, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* the bytes of each tensor that a run uses */
   fovea_positions positions;         /* the problem's position terms */
 };

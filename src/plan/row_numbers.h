@@ -1,5 +1,5 @@
 /* Numbers of each row that outlive its task, in scratch that all workers share: a later phase reads them. Rows are
- * numbered like those of a contiguous LSE tensor. */
+ * numbered like the rows of a contiguous LSE tensor. */
 #ifndef FOVEA_SRC_PLAN_ROW_NUMBERS_H
 #define FOVEA_SRC_PLAN_ROW_NUMBERS_H
 
@@ -15,10 +15,10 @@ typedef struct fovea_row_numbers {
   float *references, *inverses;
 } fovea_row_numbers;
 
-/* `shared`: scratch behind that of the workers. */
+/* `shared`: scratch after the scratch of the workers. */
 fovea_row_numbers fovea_row_numbers_of(const fovea_plan *plan, float *shared);
 
-/* The number of row 0 of a head of an entry; those of its other rows follow. */
+/* The number of row 0 of a head of an entry; the numbers of its other rows follow. */
 static inline int64_t fovea_row_number(const fovea_plan *plan, const fovea_entry *entry, int64_t head) {
   const fovea_problem *p = &plan->problem;
   const int64_t batch = p->cu_seqlens_q ? 0 : entry->batch;

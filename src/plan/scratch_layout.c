@@ -9,7 +9,7 @@ int64_t fovea_copied_stride(int64_t dim) {
 }
 
 int64_t fovea_gather_stride(int states, int64_t v_dim) {
-  return (states + 1) * fovea_decode_stride(v_dim); /* a block's own state comes above those of the tree */
+  return (states + 1) * fovea_decode_stride(v_dim); /* a block's own state comes above the states of the tree */
 }
 
 size_t fovea_bytes_of(uint64_t floats) {

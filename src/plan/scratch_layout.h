@@ -20,8 +20,8 @@ typedef struct fovea_scratch_layout {
   uint64_t scores, output;               /* of a tile and a block; of a tile */
   uint64_t panel, keys, values;          /* copies of one block */
   uint64_t query_operands;               /* of a tile, for another arithmetic than exact mode's; else 0 */
-  uint64_t key_operands, value_operands; /* of one block, likewise */
-  uint64_t codes;               /* rows of one block as codes of int8, likewise, if rows may lie in formats */
+  uint64_t key_operands, value_operands; /* of one block, as above */
+  uint64_t codes;               /* rows of one block quantised as int8 mode does, if rows may lie in formats */
   uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
   uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
   uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */

@@ -12,11 +12,11 @@ typedef struct fovea_tile_steps {
   int (*softmax)(const struct fovea_softmax_args *args);
   int (*decode_softmax)(const struct fovea_decode_softmax_args *args);
   /* What is prefetched with products, of the first block for this block: keys, values. In the blocks after it
-   * values are prefetched by the products with values, if the tile has at most this many rows; else by the scores.
-   */
+   * values are prefetched by the products with values, if the tile has at most this many rows; else by the
+   * scores. */
   int fetches_first_keys, fetches_first_values, value_fetch_rows;
   /* In which tiles the operands of keys, and of values, prefetch in place of the products, after the task's first
-   * block: those of at most this many rows. -1: never, nor in the first block. */
+   * block: tiles of at most this many rows. -1: never, nor in the first block. */
   int key_loads_fetch_rows, value_loads_fetch_rows;
 } fovea_tile_steps;
 

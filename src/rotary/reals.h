@@ -20,7 +20,7 @@ static inline double fovea_real_plus(double a, double b) {
   return result;
 }
 
-/* A fraction, cut off behind its first 63 bits and rounded. */
+/* A fraction, cut off after its first 63 bits and rounded. */
 double fovea_real_of(fovea_fraction x);
 
 /* The natural logarithm of a normal positive number, within 2 units of its last place or 2^-52. */

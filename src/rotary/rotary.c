@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Sets the turns of the piece's pairs. `turn` is that of the pair before the piece. */
+/* Sets the turns of the piece's pairs. `turn` is the turn of the pair before the piece. */
 static void find_turns(fovea_rotary_piece *piece, fovea_fraction turn) {
   const fovea_rotary *rotary = piece->rotary;
   int64_t left = rotary->dims / 2 - piece->first;

@@ -23,7 +23,8 @@ typedef struct fovea_rotary_piece {
   const fovea_kernels *kernels;
   int64_t first; /* the first pair */
   int count;
-  fovea_fraction ratio; /* each pair's frequency over that of the pair before, if they come from the base */
+  fovea_fraction
+      ratio; /* each pair's frequency over the frequency of the pair before, if they come from the base */
   fovea_fraction turns[FOVEA_ROTATE_PAIRS]; /* of one position to the next, for each pair of this piece */
 } fovea_rotary_piece;
 

@@ -99,8 +99,9 @@ static fovea_status check_sections(fovea_section_layout layout, const int64_t *s
     /* Pair axes * (sections[axis] - 1) + axis is the last of an axis that has turns. */
     if (layout == FOVEA_SECTIONS_INTERLEAVED && axis > 0 && sections[axis] > 0 &&
         axes * (sections[axis] - 1) + axis >= pairs)
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sections[%jd] is %jd; every %jd of %jd pairs are fewer", axis,
-                        sections[axis], axes, pairs);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                        "sections[%jd] is %jd; interleaved, an axis gets every %jd of %jd pairs, which are fewer",
+                        axis, sections[axis], axes, pairs);
   }
   if (status || left == 0) return status;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sections have %jd pairs in all; there are %jd", pairs - left,

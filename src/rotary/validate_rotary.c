@@ -91,11 +91,11 @@ fovea_status fovea_validate_position(const fovea_rotary *rotary, const char *nam
   const char *const why = rotary->cosines ? ", which the tables have" : "";
   if (index < 0) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "%s puts row %jd of batch entry %jd at position %jd; it must be from %jd to %jd%s", name, row,
-                      batch, position, least, most, why);
+                      "%s puts row %jd of batch element %jd at position %jd; it must be from %jd to %jd%s", name,
+                      row, batch, position, least, most, why);
   }
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "%s[%jd] puts row %jd of batch entry %jd at position %jd; it must be from %jd to %jd%s", name,
+                    "%s[%jd] puts row %jd of batch element %jd at position %jd; it must be from %jd to %jd%s", name,
                     index, row, batch, position, least, most, why);
 }
 

@@ -27,7 +27,7 @@ static void fold(const fovea_kernels *kernels, const column_cells *cells, float 
   (cells->by_key ? kernels->column_fold_tile : kernels->column_fold)(cell + FOVEA_BLOCK_KEYS, cell);
 }
 
-/* The sums of a block of rows come before those of the next one. Returns the sums of the row. */
+/* The sums of a block of rows come before the sums of the next one. Returns the sums of the row. */
 static float *begin_row(const fovea_kernels *kernels, const column_cells *cells, float *cell, int64_t row) {
   float *sums = cell + FOVEA_BLOCK_KEYS, *number = sums + FOVEA_WEIGHT_SUMS * FOVEA_BLOCK_KEYS;
   int64_t before;

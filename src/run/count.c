@@ -13,7 +13,7 @@ static void count_block(const fovea_task_context *context, const fovea_tile *t, 
   const int lanes = context->kernels->lanes,
             scored = FOVEA_BUILDS_OUTPUTS && t->scored && fovea_block_is_scored(context->plan, context->walk.block);
   if (!fovea_see_block(context, t, &visible)) return;
-  counts->pairs_seen += fovea_visible_pairs(&visible, lanes);
+  counts->pairs_visible += fovea_visible_pairs(&visible, lanes);
   const int again = scored && fovea_scores_again(context->plan);
   counts->pairs_computed += context->engine->pairs(&visible, lanes) * (again ? 2 : 1);
 }

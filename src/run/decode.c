@@ -41,7 +41,7 @@ static void list_block(const fovea_task_context *context, int64_t base, int next
   fovea_list_rows(&context->values, base, keys, next, &state->values[slot]);
 }
 
-/* Finds the rows of this block, and those of the next block for prefetching. */
+/* Finds the rows of this block, and the rows of the next block for prefetching. */
 static void find_rows(const fovea_task_context *context, const fovea_decode_way *way) {
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block, next = context->walk.next_block;

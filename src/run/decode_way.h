@@ -42,9 +42,9 @@ static inline const void *const *fovea_rows_to_prefetch(const fovea_row_list *li
 
 /* The rows to prefetch in exact mode. Plain rows are prefetched before the products that read them, not a block
  * before: the values of a block during its scores, the keys of the next block during the products with values. That
- * `soon` lies as the rows that are multiplied do is asked, since their products say what a row's bytes are; if it does
- * not, the same side of the next block is prefetched. Rows of which many lie a multiple of 4 KB apart, as pages of
- * one row may, share few sets of L2: those of two blocks would throw each other out. */
+ * `soon` lies as the rows that are multiplied do is asked, since their products say what a row's bytes are; if it
+ * does not, the same side of the next block is prefetched. Rows of which many lie a multiple of 4 KB apart, as
+ * pages of one row may, share few sets of L2: the rows of two blocks would throw each other out. */
 static inline const void *const *fovea_plain_rows_to_prefetch(const fovea_problem *problem,
                                                               const fovea_row_list *list,
                                                               const fovea_row_list *soon,

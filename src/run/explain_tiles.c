@@ -60,7 +60,7 @@ static void count_block(const tile_count *count, int64_t base) {
   }
   add(kind_of(count, &block, seen), 1, count->times);
   if (count->by.entry->gathered) return;
-  add(&count->to->pairs_seen, seen, count->times);
+  add(&count->to->pairs_visible, seen, count->times);
   add(&count->to->pairs_computed, computed, count->times);
 }
 
@@ -72,7 +72,7 @@ static void count_full_blocks(const tile_count *count, int64_t begin, int64_t en
   const int64_t rows = count->decoded ? count->rows.count : count->tile.vectors * lanes;
   add(&count->to->blocks_full, full, count->times);
   add(&count->to->blocks_masked, blocks - full, count->times);
-  add(&count->to->pairs_seen, (end - begin) * count->rows.count, count->times);
+  add(&count->to->pairs_visible, (end - begin) * count->rows.count, count->times);
   add(&count->to->pairs_computed, (end - begin) * rows, count->times);
 }
 
@@ -106,7 +106,7 @@ static void count_tile(tile_count *count, int64_t number) {
   if (!entry->gathered || fovea_next_block(&count->tile, 0) == FOVEA_NO_BLOCK) return;
   fovea_counts counts = {0, 0};
   if (FOVEA_BUILDS_LISTS) fovea_count_gathered(&count->by, &count->tile, &counts);
-  add(&count->to->pairs_seen, counts.pairs_seen, count->times);
+  add(&count->to->pairs_visible, counts.pairs_visible, count->times);
   add(&count->to->pairs_computed, counts.pairs_computed, count->times);
 }
 

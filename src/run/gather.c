@@ -10,7 +10,7 @@ typedef struct gathered_keys {
   int count;
   int32_t positions[FOVEA_BLOCK_KEYS];
   const void *keys[FOVEA_BLOCK_KEYS];   /* padded to whole panels, as decode_score() wants them */
-  const void *values[FOVEA_BLOCK_KEYS]; /* likewise: it prefetches them */
+  const void *values[FOVEA_BLOCK_KEYS]; /* of the same keys: it prefetches them */
 } gathered_keys;
 
 /* What is left of a row's list. */
@@ -211,7 +211,7 @@ void fovea_count_gathered(const fovea_visibility *by, const fovea_visible_tile *
   for (int i = 0; i < tile->count; i++) {
     fovea_key_list list = list_of(by, tile, i);
     while (take_keys(&list, &taken)) {
-      counts->pairs_seen += taken.count;
+      counts->pairs_visible += taken.count;
       counts->pairs_computed += (taken.count + lanes - 1) / lanes * lanes;
     }
   }

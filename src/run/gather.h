@@ -1,5 +1,5 @@
-/* The engine of rows that see few keys here and there, as those of a graph do: each goes through the keys of its
- * own list. */
+/* The engine of rows that see few keys here and there, as the nodes of a graph do: each goes through the keys of
+ * its own list. */
 #ifndef FOVEA_SRC_RUN_GATHER_H
 #define FOVEA_SRC_RUN_GATHER_H
 

@@ -6,7 +6,7 @@
 #include "../base/validate.h"
 #include "../state/row_states.h"
 
-/* An output whose rows are those of O. */
+/* An output with a row for each row of O. */
 static fovea_written written_rows_of_o(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
   const fovea_problem *p = &plan->problem;
   const fovea_reach *reach = &plan->reaches[shape];
@@ -95,7 +95,7 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
   return count;
 }
 
-/* The rows that are written: of a padded batch all, of a packed batch those of its entries, which follow each
+/* The rows that are written: of a padded batch all, of a packed batch the rows of its entries, which follow each
  * other. */
 static fovea_region written_rows(const fovea_plan *plan, const fovea_written *written) {
   fovea_region rows = {0, 1, 0, written->rows, 0, written->dim};

@@ -14,11 +14,11 @@ enum { FOVEA_WRITTEN_LIMIT = FOVEA_SHAPES - FOVEA_SHAPE_O };
 typedef struct fovea_written {
   const char *name;
   int shape;            /* of a tensor, one of FOVEA_SHAPES */
-  uintptr_t begin, end; /* from the first byte to behind the last */
+  uintptr_t begin, end; /* from the first byte to after the last */
   const void *pointer;  /* this and what follows are as in the tensor */
   fovea_axes axes;
   int64_t batch, rows, dim;
-  int packed; /* of the rows only those of entries are written */
+  int packed; /* only rows that belong to entries are written */
 } fovea_written;
 
 /* Lists the outputs of a run. The pointers must have been checked. Returns how many there are, at least one. */

@@ -24,7 +24,7 @@ static void distances(const fovea_key_range *keys, int symmetric, float *to, int
   }
 }
 
-/* Keys before the table, keys that it has numbers for, keys behind it. */
+/* Keys before the table, keys that it has numbers for, keys after it. */
 static int relative(const fovea_position_term *term, const float *numbers, const fovea_key_range *keys, float *to,
                     int64_t step) {
   int hides = 0;
@@ -41,7 +41,7 @@ static int relative(const fovea_position_term *term, const float *numbers, const
   return hides;
 }
 
-/* The bucket of a distance among those of a direction; the bucket's first distance and the next bucket's. */
+/* The bucket of a distance among the buckets of a direction; the bucket's first distance and the next bucket's. */
 static int bucket_at(const fovea_position_rule *rule, const int32_t *borders, int64_t distance, int64_t *low,
                      int64_t *high) {
   int k = 0;
@@ -141,12 +141,12 @@ int fovea_grid_numbers(const fovea_position_rule *rule, const float *numbers, co
     tile->window[i] = numbers[(low + last_place + i) * grid->place];
     *hides |= is_hiding(tile->window[i]);
   }
-  memset(tile->window + places, 0, COPIED * sizeof(float)); /* copied behind the last rows */
+  memset(tile->window + places, 0, COPIED * sizeof(float)); /* copied after the last rows */
   const int count = list_runs(grid, tile, low, runs);
   for (int key = 0; key < tile->keys; key++) {
     const int64_t shift = fovea_cell_place(grid, tile->key + key);
     float *to = tile->to + key * tile->step;
-    /* What is copied behind a run is in the place of the next one, or of the next key. */
+    /* What is copied after a run is in the place of the next one, or of the next key. */
     for (const cell_run *run = runs; run < runs + count; run++) {
       for (int i = 0; i < run->count; i += COPIED)
         memcpy(to + run->row + i, tile->window + (run->place - shift + i), COPIED * sizeof(float));

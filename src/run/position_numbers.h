@@ -11,8 +11,8 @@ typedef struct fovea_key_range {
 } fovea_key_range;
 
 /* Writes the numbers of these keys, `step` floats apart: of ALIBI the distance, which kernels multiply by slopes.
- * `numbers` are those of the row's batch entry and head. Keys behind a GRID get any number. Returns 1 if
- * a number is -Inf. */
+ * `numbers` belong to the row's batch element and head. Keys after a GRID get any number. Returns 1 if a number is
+ * -Inf. */
 int fovea_position_numbers(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
                            fovea_key_range keys, float *to, int64_t step);
 
@@ -22,8 +22,8 @@ typedef struct fovea_grid_tile {
   int rows;
   int64_t key; /* of the first key */
   int keys;
-  float *to;    /* [key][row], the first key's */
-  int64_t step; /* from key to key, at least `rows`. Seven floats behind the last row of the last key are written */
+  float *to;     /* [key][row], the first key's */
+  int64_t step;  /* from key to key, at least `rows`. Seven floats after the last row of the last key are written */
   float *window; /* room for FOVEA_GRID_FLOATS numbers */
 } fovea_grid_tile;
 

@@ -61,7 +61,7 @@ static int place_rows(const fovea_row_terms *terms, const fovea_tile *t, int ter
 
 /* Terms of key - own alone: neighbouring rows have the same numbers, a key apart. So there is a strip
  * [distance][head], distances descending, in which the numbers of a key for all rows begin `group` floats before
- * those of the key before. */
+ * the numbers of the key before. */
 static int place_strip(const fovea_row_terms *terms, const fovea_tile *t, int term, int64_t base,
                        fovea_interval keys, fovea_position_tile *tile) {
   const fovea_positions *positions = &terms->plan->positions;

@@ -108,7 +108,7 @@ static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *lis
   return !run->coded.centre && fovea_decodes_codes(run->codes, dim);
 }
 
-/* Whether rows of a run lie as those of the list do. */
+/* Whether rows of a run lie as the rows of the list do. */
 static int continues(const fovea_row_run *run, const fovea_row_list *list) {
   if (list->coded != (run->codes != NULL) || run->type != list->type || run->panels != list->panels) return 0;
   return !FOVEA_BUILDS_FORMATS || !list->coded ||
@@ -126,7 +126,7 @@ static void list_codes(const fovea_coded_rows *rows, int begin, int end, fovea_r
     __builtin_prefetch(rows->scales + byte, 0, 3);
 }
 
-/* Sets the pointers of a key to those of another. */
+/* Sets the pointers of a key to the pointers of another. */
 static void repeat(fovea_row_list *list, int key, int other) {
   list->rows[key] = list->rows[other];
   if (list->coded) list->scales[key] = list->scales[other];

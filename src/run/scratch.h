@@ -21,7 +21,7 @@ typedef struct fovea_block_memory {
   float *partial;                       /* [v_dim][row] */
   float *panel;                         /* values of one block, packed by pack_values() */
   float *keys;                          /* keys of one block, row by row, fovea_copied_stride() apart */
-  float *values;                        /* likewise, values that are not f32 */
+  float *values;                        /* the values of a block as f32, if they are not f32 */
   float *key_operands, *value_operands; /* of one block, of another arithmetic than exact mode's */
   int8_t *codes, *value_codes;          /* rows of one block as codes, a multiple of 16 bytes apart */
   float *maxima;                        /* [row], like the five below */

@@ -111,8 +111,8 @@ void fovea_decode_shaw_keys(const fovea_row_terms *terms, fovea_tile *t, const f
   }
 }
 
-/* The numbers of a row that is decoded. `first` is the key of the first product; keys before `near` have that of
- * `near`, and those after it that of the last one. */
+/* The numbers of a row that is decoded. `first` is the key of the first product; keys before `near` have the number
+ * of `near`, and keys after the last one the number of the last. */
 static void place_row(const float *products, int64_t first, fovea_interval keys, fovea_interval near,
                       float *numbers) {
   for (int64_t key = keys.begin; key < near.begin; key++) numbers[key] = products[near.begin - first];

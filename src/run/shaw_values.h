@@ -1,4 +1,4 @@
-/* Shaw's values: the weights of a block, added up by distances, times the vectors of these. */
+/* Shaw's values: the weights of a block, added up by distances, times the vectors of the distances. */
 #ifndef FOVEA_SRC_RUN_SHAW_VALUES_H
 #define FOVEA_SRC_RUN_SHAW_VALUES_H
 

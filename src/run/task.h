@@ -118,7 +118,7 @@ typedef struct fovea_task_context {
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
-  float *shared;                     /* scratch after that of the workers, of a plan with parts */
+  float *shared;                     /* scratch after the scratch of the workers, of a plan with parts */
   const struct fovea_engine *engine; /* that computes the task, engine.h */
   fovea_visibility visibility;
   fovea_block_memory memory;

@@ -50,7 +50,8 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   }
 }
 
-/* Takes one tile through the current block. Its stack is not to lie under that of rows that are gathered. */
+/* Takes one tile through the current block. Not inlined: keeps its frame off the stack while gathered rows are
+ * computed. */
 __attribute__((noinline)) static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_visible_block visible;
   if (!fovea_enter_block(context, t, &visible)) return;

@@ -28,7 +28,7 @@ fovea_value_args fovea_tile_value_args(const fovea_block_memory *memory, const f
   };
 }
 
-/* Vectors whose chains do not start, or do not end, together with those of all vectors of their slice. */
+/* Vectors whose chains do not start, or do not end, together with the chains of all vectors of their slice. */
 typedef struct lone_vectors {
   int starts, ends; /* bits */
 } lone_vectors;
@@ -65,7 +65,7 @@ static void value_without_keys(const fovea_kernels *kernels, const fovea_value_a
 }
 
 /* All vectors of a slice go through its keys together: chains that start or end alone do so in calls of their own,
- * since products of one vector are much slower than those of several. */
+ * since products of one vector are much slower than products of several. */
 void fovea_add_tile_values(const fovea_kernels *kernels, const fovea_value_args *common,
                            const fovea_visible_block *visible, const fovea_position_block *positions,
                            const fovea_fetch *fetch, int end_flag, int careful) {

@@ -71,7 +71,7 @@ static fovea_status check_alike(const fovea_state *left, const char *name, const
                {"dim", state->dim, left->dim}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     if (sizes[i].value == sizes[i].wanted) continue;
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; it must be left's, %jd", name, sizes[i].name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is %jd; it must be as in left, %jd", name, sizes[i].name,
                       sizes[i].value, sizes[i].wanted);
   }
   return FOVEA_OK;

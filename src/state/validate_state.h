@@ -10,7 +10,7 @@
 fovea_status fovea_validate_state(const char *name, const fovea_state *state, int is_output, fovea_reach *reach,
                                   fovea_error *error);
 
-/* Check that one size of a state equals the problem's size problem_name; that all its sizes equal those of the
+/* Check that one size of a state equals the problem's size problem_name; that all its sizes equal the sizes of the
  * problem's outputs. */
 fovea_status fovea_check_state_size(const char *name, int64_t value, const char *problem_name, int64_t wanted,
                                     fovea_error *error);

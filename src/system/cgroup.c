@@ -5,7 +5,7 @@
 
 enum { GROUPS_SIZE = 4096, FOLDER_SIZE = 512, NAME_SIZE = 32, NUMBERS_SIZE = 64, MOST_CPUS = 65536 };
 
-/* Reads the number at *text and moves *text behind it and the blank that ends it. Returns -1 if there is no number.
+/* Reads the number at *text and moves *text after it and the blank that ends it. Returns -1 if there is no number.
  */
 static int64_t read_number(const char **text) {
   const char *at = *text;

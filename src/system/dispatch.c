@@ -44,7 +44,7 @@ static int find(const char *name) {
   return -1;
 }
 
-/* The set itself, or that of a table. */
+/* The set itself, or the set of a table. */
 static int set_of(int i) {
   return candidates[i].set ? find(candidates[i].set) : i;
 }

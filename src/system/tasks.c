@@ -1,4 +1,4 @@
-/* Tasks of a caller's own, run as those of attention are. */
+/* A caller's own tasks, run as the tasks of attention are. */
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/validate.h"

@@ -28,8 +28,8 @@ static void read_words(const fovea_pattern *pattern, const row_run *run, int64_t
   }
 }
 
-/* Sets the words of the tile's rows, where they are not those of the lane before. The heads of a pattern take turns
- * in the lanes, so each goes through the rows. */
+/* Sets the words of the tile's rows, where they differ from the words of the lane before. The heads of a pattern
+ * take turns in the lanes, so each goes through the rows. */
 static void read_pattern(const fovea_visibility *by, const fovea_visible_tile *tile, int64_t base,
                          fovea_row_words *words) {
   const fovea_pattern_bands *bands = &tile->bands;
@@ -117,8 +117,8 @@ static int narrow_alike(const fovea_visibility *by, const fovea_visible_tile *ti
   return 1;
 }
 
-/* Sets what the pattern, and holes of the sequence, leave of the block. Returns 1 if words have to say it, key by key.
- */
+/* Sets what the pattern, and holes of the sequence, leave of the block. Returns 1 if words have to say it, key by
+ * key. */
 static int narrow(const fovea_visibility *by, const fovea_visible_tile *tile, const fovea_row_words *held,
                   fovea_row_words *words, fovea_visible_block *block) {
   fovea_visible_tile *narrowed = &block->narrowed;

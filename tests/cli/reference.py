@@ -50,7 +50,7 @@ class Answer:
 
 def attend(q, k, v, offset=None, q_lens=None, kv_lens=None, kv_begins=None, scale=None, mask=None, softcap=None,
            sinks=None, **rules):
-    """q, k and v with four axes; offset None, a number, or one per batch entry; sinks one per head."""
+    """q, k and v with four axes; offset None, a number, or one per batch element; sinks one per head."""
     batch, heads, rows, dim = q.shape
     group = heads // k.shape[1]
     scale = 1 / np.sqrt(dim) if scale is None else scale

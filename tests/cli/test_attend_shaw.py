@@ -74,7 +74,7 @@ class Shaw(command.InDirectory):
                 self.assert_refused(self.command("--shaw-" + option, self.path("table.npy")), text)
         self.table("keys", 3, 24), self.table("values", 5, 10)
         both = ("--shaw-keys", self.path("keys.npy"), "--shaw-values", self.path("values.npy"))
-        self.assert_refused(self.command(*both), "has 1 tables of 5 distances, and that of keys 1 of 3")
+        self.assert_refused(self.command(*both), "has 1 tables of 5 distances, and --shaw-keys 1 of 3")
         self.assertNotIn("o.npy", self.files())
 
 

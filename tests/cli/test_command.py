@@ -684,7 +684,7 @@ class Mistakes(InDirectory):
     def test_mask(self):
         for shape, text in (((10,), "has 10 keys; 1 to 9 are needed"), ((5, 0), "0 keys"),
                             ((4, 9), "has 4 rows; 5, or 1"), ((0, 9), "0 rows"), ((2, 5, 9), "has 2 heads; 4, or 1"),
-                            ((3, 1, 1, 9), "has 3 batch entries; 2, or 1"), ((1, 1, 1, 5, 9), "has 5 axes")):
+                            ((3, 1, 1, 9), "has 3 batch elements; 2, or 1"), ((1, 1, 1, 5, 9), "has 5 axes")):
             for kind in ("?", "<f4", "<f2"):
                 self.refuse_array(text, "--mask", np.zeros(shape, kind))
         for kind in ("<f8", "<i4", "|u1", "<u2", ">f4"):
@@ -703,7 +703,7 @@ class Mistakes(InDirectory):
 
     def test_terms(self):
         self.refuse_array("has slopes of 3 heads; one for each query head is needed, 4", "--alibi", np.zeros(3, np.float32))
-        self.refuse_array("has slopes of 9 batch entries", "--alibi", np.zeros((9, 4), np.float32))
+        self.refuse_array("has slopes of 9 batch elements", "--alibi", np.zeros((9, 4), np.float32))
         self.refuse_array("has 0 axes", "--alibi", np.float32(0))
         self.refuse_array("has numbers of 4 distances; 2n + 1 are needed", "--relative", np.zeros(4, np.float32))
         self.refuse_array("has tables of 3 heads", "--relative", np.zeros((3, 5), np.float32))
@@ -822,7 +822,7 @@ class Mistakes(InDirectory):
             done = run("attend", *self.inputs(), "--out", self.path("o.npy"), "--mask", self.path("mask.npy"))
             self.assert_refused(done, "float32 ('<f4'), float16 ('<f2') or bool ('|b1') is needed")
             self.assertEqual(self.files(), before)
-            advice = re.search("in NumPy: (.*), if 0 stands for keys that are not seen$", done.stderr.decode().strip())[1]
+            advice = re.search("in NumPy: (.*), if 0 stands for keys that are not visible$", done.stderr.decode().strip())[1]
             self.assertEqual(advice, "a.astype(bool)")
             np.save(self.path("mask.npy"), seen.astype(kind).astype(bool))
             self.assertEqual(self.bits("--mask", self.path("mask.npy")), wanted)

@@ -51,7 +51,7 @@ static void test_problems_differ(void **state) {
 }
 
 /* The digests are final: a new print of the table must not change one, nor may a changed contract. Problems may be
- * added behind these. So lines here are never edited, only followed by others. */
+ * added after these. So lines here are never edited, only followed by others. */
 static const struct {
   const selftest_table *table;
   int count;         /* the number of digests, counted from the first of the table */

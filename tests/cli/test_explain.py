@@ -66,7 +66,7 @@ class Explained(command.InDirectory):
             found = re.search(rf"^  {kind} +(\d+)", text, re.MULTILINE)
             self.assertEqual(int(found.group(1)) if found else 0, count, (kind, text))
         self.assertEqual(self.number(text, r"^pairs +(\d+) "), seen.size * heads * batch)
-        self.assertEqual(self.number(text, r", (\d+)(?: \([0-9.]+ %\))? seen"), int(seen.sum()) * heads * batch)
+        self.assertEqual(self.number(text, r", (\d+)(?: \([0-9.]+ %\))? visible"), int(seen.sum()) * heads * batch)
         return text
 
 
@@ -102,7 +102,7 @@ class Table(Explained):
     def test_work(self):
         text = self.explain("--rows", "100", "--keys", "1000", "--dim", "32", "--v-dim", "16", "--type", "f16",
                             "--out-type", "bf16")
-        self.assertIn("9.6 Mflop, 96 for each pair seen", text)
+        self.assertIn("9.6 Mflop, 96 for each visible pair", text)
         self.assertIn("102.4 kB read, 3.2 kB written", text)
         self.assertNotIn("time", text)
         text = self.explain("--rows", "1000", "--dim", "32", "--peak", "64", "--bandwidth", "2")
@@ -153,7 +153,7 @@ class Table(Explained):
         text = self.explain("--rows", rows, "--csr", self.path("starts.npy") + "," + self.path("keys.npy"))
         self.assertIn("1000 one by one, the keys of their lists gathered", text)
         self.assertIn("leave few keys", text)
-        self.assertIn("1000 (0.10 %) seen", text)
+        self.assertIn("1000 (0.10 %) visible", text)
         self.assertIn("none", self.explain("--rows", "0"))
 
 
@@ -193,7 +193,7 @@ class Pictures(Explained):
         seen = sees(1300, 600, lambda i, j: (i - j) % 3 == 0, offset=0)
         texts = self.check_picture([seen], "--rows", "1300", "--keys", "600", "--offset", "0", "--pattern",
                                    "dilated -1 -1 3", factors=(3, 2))
-        self.assertIn("averaged: a cell is the share of 3 x 2 pairs (rows x keys) that are seen", texts)
+        self.assertIn("averaged: a cell is the share of 3 x 2 pairs (rows x keys) where the row sees the key", texts)
         seen = sees(1, 200000, lambda i, j: j % 1000 < 300)
         self.check_picture([seen], "--rows", "1", "--keys", "200000", "--pattern", "every 1000 0:300", factors=(1, 391))
 
@@ -261,7 +261,7 @@ class Mistakes(Explained):
         self.refuse("too many to draw", "--rows", "1", "--keys", str(1 << 40), *out)
         self.refuse("--head has 2; the problem has 2 heads", "--rows", "1", "--heads", "2", "--head", "2", *out)
         self.refuse("--head has 1 twice", "--rows", "1", "--heads", "2", "--head", "1,1", *out)
-        self.refuse("--entry is 1; the problem has 1 batch entries", "--rows", "1", "--entry", "1", *out)
+        self.refuse("--entry is 1; the problem has 1 batch elements", "--rows", "1", "--entry", "1", *out)
         self.refuse("cannot", "--rows", "1", "--out", self.path("no/p.png"))
 
     def test_pictures_over_inputs(self):

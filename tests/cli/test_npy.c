@@ -168,10 +168,10 @@ static void test_advice(void **state) {
     unsigned types;
     const char *advice; /* NULL: none */
   } cases[] = {
-      {"<i8", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
-      {"<i4", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
-      {"|u1", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
-      {"<u2", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
+      {"<i8", MASK, "a.astype(bool), if 0 stands for keys that are not visible"},
+      {"<i4", MASK, "a.astype(bool), if 0 stands for keys that are not visible"},
+      {"|u1", MASK, "a.astype(bool), if 0 stands for keys that are not visible"},
+      {"<u2", MASK, "a.astype(bool), if 0 stands for keys that are not visible"},
       {"<f8", MASK, "a.astype('<f4')"},
       {"<i8", NPY_SET(NPY_F32) | NPY_SET(NPY_F16), "a.astype('<f4')"},
       {"|b1", NPY_SET(NPY_F32), "a.astype('<f4')"},

@@ -226,7 +226,7 @@ class Mistakes(InDirectory):
         parents = self.array("parents.npy", [1, 0])
         self.refuse_pattern("parents[0] begins a circle", "tree " + parents)
         self.refuse_pattern("first is -1", "tree " + self.array("long.npy", [-1] * 91))
-        self.refuse("rows of entry 0 are at positions -3 to 46", "--pattern", "causal", "--offset", "-3")
+        self.refuse("rows of batch element 0 are at positions -3 to 46", "--pattern", "causal", "--offset", "-3")
 
     def test_files(self):
         self.refuse_pattern("at character 8: nothing.npy: cannot open", "global nothing.npy")

@@ -22,7 +22,7 @@ static bool make_pattern(struct call *call, const int8_t *states, int64_t count,
                    either = fovea_rule_or(&near, &global), both = fovea_rule_and(&own, &either);
   fovea_pattern_options options;
   fovea_error error;
-  if (call->pattern_count == CALL_PATTERNS) return CALL_REFUSED(call, "more batch entries than expected");
+  if (call->pattern_count == CALL_PATTERNS) return CALL_REFUSED(call, "more batch elements than expected");
   fovea_pattern_options_init(&options, window == FOVEA_UNLIMITED ? &own : &both, count, count);
   if (fovea_pattern_create(&options, &call->patterns[call->pattern_count], &error) != FOVEA_OK)
     return CALL_REFUSED(call, "%s", error.text);
@@ -30,7 +30,7 @@ static bool make_pattern(struct call *call, const int8_t *states, int64_t count,
   return true;
 }
 
-/* One pattern for each batch entry, in the problem. */
+/* One pattern for each batch element, in the problem. */
 static bool take_patterns(struct call *call, fovea_problem *problem, const struct array *state, int rows,
                           int64_t window) {
   const int first = call->pattern_count;

@@ -56,7 +56,7 @@ static fovea_segment segment_of(const struct operand *k, const struct operand *v
   return segment;
 }
 
-/* Makes a cache's segments of K and V, where they lie, behind the past if there is one. */
+/* Makes a cache's segments of K and V, where they lie, after the past if there is one. */
 static void take_segments(struct call *call, const struct operand k[2], const struct operand v[2], int past) {
   fovea_sequence *sequences = call_memory(call, k[1].batch, sizeof *sequences);
   fovea_segment *segments = call_memory(call, 2 * k[1].batch, sizeof *segments);
@@ -99,7 +99,7 @@ static bool take_mask(const struct array *mask, struct call *call) {
   return true;
 }
 
-/* Row i's own key is i, behind the past if there is one. If the number of keys in use is given (nonpad_kv_seqlen),
+/* Row i's own key is i, after the past if there is one. If the number of keys in use is given (nonpad_kv_seqlen),
  * the last row's own key is the last of these, also if there are more rows. */
 static void take_lengths(const struct test_case *test, const struct array *past, struct call *call) {
   const struct array *nonpad = case_input(test, "nonpad_kv_seqlen");

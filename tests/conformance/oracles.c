@@ -46,7 +46,7 @@ static void take_torch_mask(struct call *call, const struct array *mask, bool pa
   call->tensors.mask = seen;
 }
 
-/* bias_k and bias_v of torch.nn.MultiheadAttention: one more key for every batch entry. */
+/* bias_k and bias_v of torch.nn.MultiheadAttention: one more key for every batch element. */
 static void append_key(float *projected, const float *key, int64_t batches, int64_t keys, int64_t width) {
   for (int64_t batch = 0; batch < batches; batch++)
     for (int64_t i = 0; i < width; i++) projected[((batch + 1) * keys - 1) * width + i] = key[i];

@@ -59,7 +59,7 @@ static const char onnx_semantics[] =
     "- `past_key` and `past_value` are one segment of a cache, K and V the next, read where they lie. With\n"
     "  `nonpad_kv_seqlen` K and V are one segment. `present_key` and `present_value` are not compared, since\n"
     "  the runner itself would make them.\n"
-    "- `qk_matmul_output` is `scores`, its modes 0 to 3 are raw, capped and biased scores and weights.\n"
+    "- `qk_matmul_output` is `tensors.scores`, its modes 0 to 3 are raw, capped and biased scores and weights.\n"
     "  `softmax_precision` is not used: docs/numerics.md defines the arithmetic.\n"
     "- `cos_cache` and `sin_cache` of RotaryEmbedding are the tables of a `fovea_rotary`. Without\n"
     "  `position_ids` they have one row for each row of X, and the position of a row is its number.\n"
@@ -93,7 +93,8 @@ static bool is_first_of_op(const struct report *report, int index) {
 static void print_other_operators(const struct report *report) {
   printf(
       "\n## Other operators\n\nThe data has cases of other operators. Those of layers are run by the tests of "
-      "`fovea_nn` (tests/nn),\nLinearAttention and ReformerLSH by those of its variants (tests/variants), which "
+      "`fovea_nn` (tests/nn),\nLinearAttention and ReformerLSH by the tests of its variants (tests/variants), "
+      "which "
       "also "
       "run the cases of Linformer, Longformer\nand Performer above, with projections and features; the others are "
       "not in this library.\n\n"

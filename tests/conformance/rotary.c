@@ -24,7 +24,7 @@ static bool take_rows(const struct test_case *test, struct call *call) {
   return true;
 }
 
-/* The tables' rows are by position; without position ids they are by batch entry and row. */
+/* The tables' rows are by position; without position ids they are by batch element and row. */
 static bool take_tables(const struct test_case *test, struct call *call) {
   const struct array *cosines = case_input(test, "cos_cache"), *sines = case_input(test, "sin_cache");
   const struct array *positions = case_input(test, "position_ids");

@@ -1,4 +1,4 @@
-/* Narrow caches for tests: sides of segments with random codes and scales in memory of exactly their size, and each
+/* Quantised caches for tests: sides of segments with random codes and scales in memory of exactly their size, and each
  * element by the words of fovea/format.h, one at a time. Shares no code with the library. */
 #ifndef FOVEA_TESTS_NARROW_H
 #define FOVEA_TESTS_NARROW_H

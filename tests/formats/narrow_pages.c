@@ -30,7 +30,7 @@ static int64_t scale_bytes(const fovea_format *format) {
   return format->scale_type == FOVEA_F32 ? 4 : 2;
 }
 
-/* Gives axes, the outermost first, steps behind each other. Returns the bytes of all. */
+/* Gives axes, the outermost first, steps after each other. Returns the bytes of all. */
 static int64_t lay_out(const int *order, const int64_t extent[AXES], int64_t bytes, int64_t gap,
                        int64_t step[AXES]) {
   for (int i = AXES - 1; i >= 0; i--) {

@@ -1,4 +1,4 @@
-/* What narrow caches cost: the error of attention's output over keys and values in each format, over random normal
+/* What quantised caches cost: the error of attention's output over keys and values in each format, over random normal
  * numbers, over keys with outlier channels, and over these after a Hadamard rotation. Prints the table of
  * docs/formats.md, and holds the page to it. With FOVEA_PRINT_ACCURACY in the environment it only prints. */
 #include "support/check.h"

@@ -1,4 +1,4 @@
-/* The plain models of narrow caches against bytes and numbers that the formats' own projects made (golden/), and,
+/* The plain models of quantised caches against bytes and numbers that the formats' own projects made (golden/), and,
  * where no golden file can be, against rows that a person can follow. */
 #include "contract_formats.h"
 #include "golden_file.h"

@@ -1,4 +1,4 @@
-/* int8 mode over narrow caches: rows that are stored as int8 with one scale are used as they lie, all others are
+/* int8 mode over quantised caches: rows that are stored as int8 with one scale are used as they lie, all others are
  * quantised, wherever segments are cut and whatever lies beside them in a block. */
 #include "narrow.h"
 

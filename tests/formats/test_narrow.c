@@ -1,4 +1,4 @@
-/* Attention over narrow caches has the bits of attention over f32 tensors that hold their numbers: for every
+/* Attention over quantised caches has the bits of attention over f32 tensors that hold their numbers: for every
  * format, cut anywhere, mixed with other formats, for every rule, on every instruction set. */
 #include "narrow.h"
 
@@ -30,7 +30,7 @@ static fovea_format reordered(const fovea_format *format, int64_t dim, struct ge
 
 enum { ONE_FORMAT, OTHER_FORMATS, OTHER_ORDERS };
 
-/* Formats of neighbouring segments differ if `mixed`, or only their orders. The numbers become those of batch entry
+/* Formats of neighbouring segments differ if `mixed`, or only their orders. The numbers become those of batch element
  * b of the trial. */
 static void cache_fill(struct narrow_cache *cache, struct trial *trial, int64_t b, const fovea_format *k,
                        const fovea_format *v, int mixed, struct generator *generator) {

@@ -251,7 +251,7 @@ static float *read_all(const struct narrow_pages *made, int64_t *count) {
   return all;
 }
 
-/* Owns a shared page, or makes room behind rows that end in one: its rows are in the new page, and no other page
+/* Owns a shared page, or makes room after rows that end in one: its rows are in the new page, and no other page
  * has changed. */
 static void check_own(struct narrow_pages *made, int extend, struct generator *generator) {
   const int64_t page_rows = made->pages.page_rows, rows = 1 + generator_below(generator, page_rows - 1);

@@ -224,7 +224,7 @@ static void test_copies_of_nan(void **state) {
   }
 }
 
-/* Keys behind the length, before a window and under a mask have any codes and scales: all bytes of their rows. */
+/* Keys after the length, before a window and under a mask have any codes and scales: all bytes of their rows. */
 static void test_hidden_keys(void **state) {
   (void)state;
   static const int names[] = {FOVEA_FORMAT_I8_ROWS, FOVEA_FORMAT_Q8_0,           FOVEA_FORMAT_Q4_1,

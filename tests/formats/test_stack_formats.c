@@ -1,4 +1,4 @@
-/* Every call over narrow caches stays below FOVEA_STACK_SIZE: attention in every mode, appending, copying; every
+/* Every call over quantised caches stays below FOVEA_STACK_SIZE: attention in every mode, appending, copying; every
  * format, in rows, panels and other orders, on every instruction set. */
 #include "narrow.h"
 

@@ -84,7 +84,7 @@ static void destroy(struct attention *attention) {
   free(attention->expected_lse);
 }
 
-/* The first wanted key of an entry; then behind its last. */
+/* The first wanted key of an entry; then after its last. */
 static int64_t first_key(const struct attention *attention, int64_t entry) {
   const int64_t begin = attention->begins[entry], first = attention->problem.keys.begin;
   return begin > first ? begin : first;

@@ -27,7 +27,7 @@ struct row page_row(const fovea_pages *pages, int values, int64_t page, int64_t 
 
 /* Whether segments ascend without overlaps, with pointers that can be those of such elements. */
 int sequence_ascends(const fovea_sequence *sequence);
-/* Whether they also hold these positions. With holes, whether they reach behind the last. */
+/* Whether they also hold these positions. With holes, whether they reach after the last. */
 int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end);
 int sequence_reaches(const fovea_sequence *sequence, int64_t begin, int64_t end);
 /* Whether some segment holds a position. */

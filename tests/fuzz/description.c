@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most batch entries with lists. More would only measure memory. */
+/* Most batch elements with lists. More would only measure memory. */
 enum { ENTRIES = 64 };
 
 /* Wraps around on overflow. */

@@ -61,7 +61,7 @@ static fovea_position_term any_term(const fovea_problem *problem, struct bytes *
   switch (bytes_below(bytes, 6)) {
   case 0:
     return fovea_term_alibi((int)bytes_below(bytes, 2));
-  case 1: /* for each batch entry and head, backwards */
+  case 1: /* for each batch element and head, backwards */
     term = fovea_term_alibi((int)bytes_below(bytes, 2));
     term.batch = -heads;
     return term;

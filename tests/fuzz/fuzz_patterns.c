@@ -1,5 +1,5 @@
 /* Patterns of any rules, sound or with nonsense in their numbers, whose arrays are allocations of exactly their
- * size. No call may crash or read outside. A pattern that is refused leaves nothing behind; another sees what the
+ * size. No call may crash or read outside. A pattern that is refused leaves nothing after; another sees what the
  * words of its header say, and has the bits of a mask. */
 #define _XOPEN_SOURCE 700 /* putenv */
 #include "bytes.h"
@@ -54,7 +54,7 @@ static fovea_rule range(struct scene *scene, struct bytes *bytes) {
   return bytes_one_in(bytes, 2) ? fovea_rule_rows(begin, end) : fovea_rule_keys(begin, end);
 }
 
-/* Lists never name an element behind their array: only the caller knows how long that is. */
+/* Lists never name an element after their array: only the caller knows how long that is. */
 static fovea_rule lists(struct scene *scene, struct bytes *bytes) {
   const int blocks = bytes_one_in(bytes, 2);
   const int64_t block_rows = 1 + number(scene, bytes, 130), block_keys = 1 + number(scene, bytes, 200);

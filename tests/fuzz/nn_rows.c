@@ -106,7 +106,7 @@ static void make_map(struct nn_scene *s) {
   s->work = product(map->rows, map->dim, 20);
 }
 
-/* What is behind the last activation is softmax. */
+/* What is after the last activation is softmax. */
 static fovea_status run_map(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
   return (int)s->activation == FOVEA_NN_ELU + 1 ? fovea_nn_softmax(&s->map, e, error)
                                                 : fovea_nn_activate(&s->map, s->activation, e, error);

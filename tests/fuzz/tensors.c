@@ -281,7 +281,7 @@ int tensors_are_untouched(const struct tensors *tensors) {
   return untouched;
 }
 
-/* Limits the rows that are read to those of the batch entries. */
+/* Limits the rows that are read to those of the batch elements. */
 static void limit_rows(struct region *region, const fovea_problem *problem) {
   if (problem->cu_seqlens_q == NULL) return;
   region->first_row = problem->cu_seqlens_q[0];

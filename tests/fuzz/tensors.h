@@ -50,7 +50,7 @@ void tensors_reset(const struct tensors *tensors);
 
 /* For a call that failed. */
 int tensors_are_untouched(const struct tensors *tensors);
-/* For a call that succeeded: each row of every batch entry was written, and no other byte. */
+/* For a call that succeeded: each row of every batch element was written, and no other byte. */
 int tensors_are_written(const struct tensors *tensors, const fovea_problem *problem, int with_lse);
 
 /* Digests of the bytes of all inputs, and of all outputs. */

@@ -1,5 +1,5 @@
 /* AMX's tiles in plain C, for CPUs that have none: takes the place of the intrinsics that arch/amx and test_tiles.c
- * use. Included before any of them, or behind immintrin.h. */
+ * use. Included before any of them, or after immintrin.h. */
 #ifndef FOVEA_TESTS_EMULATED_TILES_H
 #define FOVEA_TESTS_EMULATED_TILES_H
 

@@ -162,7 +162,7 @@ static void test_dims(void **state) {
       }
       char dim[32];
       snprintf(dim, sizeof dim, "%lld", (long long)dims[i]);
-      const char *const words[] = {"qk_dim", dim, "int8", "1032", NULL};
+      const char *const words[] = {"qk_dim", dim, "INT8", "1032", NULL};
       assert_says(&error, FOVEA_ERROR_ARGUMENT, words);
       assert_int_equal(status, FOVEA_ERROR_ARGUMENT);
     }

@@ -10,7 +10,7 @@
 struct matrix {
   int64_t rows, dim, stride;
   fovea_type type;
-  struct guarded memory; /* ends at a guard page behind the last element */
+  struct guarded memory; /* ends at a guard page after the last element */
   float *numbers;        /* rows x dim, contiguous, as the type holds them */
 };
 

@@ -35,7 +35,7 @@ struct stack {
 
 /* Makes a stack of `count` layers, with cross-attention or without; `first` is the index of its first weight. */
 void stack_create(struct stack *stack, int count, int with_cross, int norm_first, uint32_t first);
-/* The index behind its last weight. */
+/* The index after its last weight. */
 uint32_t stack_end(const struct stack *stack, uint32_t first);
 
 /* Number i of the formula, from -0.5 on and below 0.5. */

@@ -96,7 +96,7 @@ static void test_unprepared(void **state) {
   UNPREPARED(decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT, "dims is 64");
   UNPREPARED(rotary.cosines = rotary.sines = table; rotary.dims = STACK_DIM; rotary.table_rows = 5;
              decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
-             "first_position: entry 0 has 6 rows");
+             "first_position: batch element 0 has 6 rows");
   UNPREPARED(c.tensors[2].memory_values = (char *)c.memory + 1, FOVEA_ERROR_ARGUMENT, "memory_values");
 }
 

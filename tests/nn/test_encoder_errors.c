@@ -95,7 +95,8 @@ static void test_refused(void **state) {
   REFUSED(rows.x = x; rows.ids = NULL; rows.position_ids = ids, FOVEA_ERROR_UNUSED, "position_ids");
   REFUSED(rows.x = y + 1; rows.ids = NULL, FOVEA_ERROR_ARGUMENT, "y shares memory with x");
   REFUSED(rows.token_type_ids = types, FOVEA_ERROR_UNUSED, "token_type_ids");
-  REFUSED(stack.embedding.positions.count = LENGTH - 1, FOVEA_ERROR_ARGUMENT, "first_position: entry 0 has 7 rows");
+  REFUSED(stack.embedding.positions.count = LENGTH - 1, FOVEA_ERROR_ARGUMENT,
+          "first_position: batch element 0 has 7 rows");
   REFUSED(rows.position_ids = types; over.tensors.first_positions = firsts, FOVEA_ERROR_UNUSED, "first_positions");
   REFUSED(over.tensors.first_position = 1;
           over.tensors.first_positions = firsts, FOVEA_ERROR_UNUSED, "first_position");
@@ -178,9 +179,10 @@ static void test_caches_stay(void **state) {
   STEP_REFUSED(stack.final_norm.eps = -1, FOVEA_ERROR_ARGUMENT, "final_norm.eps");
   STEP_REFUSED(rotary.dims = 64;
                stack.layers[1].self_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT, "dims is 64");
-  STEP_REFUSED(
-      rotary.cosines = rotary.sines = table; rotary.table_rows = 2; stack.layers[2].self_attention.rotary = &rotary;
-      step.self.tensors.first_position = 2, FOVEA_ERROR_ARGUMENT, "first_position is 2, and entry 0 has 1 rows");
+  STEP_REFUSED(rotary.cosines = rotary.sines = table; rotary.table_rows = 2;
+               stack.layers[2].self_attention.rotary = &rotary;
+               step.self.tensors.first_position = 2, FOVEA_ERROR_ARGUMENT,
+               "first_position is 2, and batch element 0 has 1 rows");
   STEP_REFUSED(rotary.cosines = rotary.sines = table; rotary.table_rows = 2;
                stack.layers[0].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
                "first_position: has 7 rows");
@@ -381,7 +383,7 @@ static void test_score_layouts(void **state) {
   }
   const fovea_strides strides = {2 * STACK_HEADS * LENGTH * INNER, LENGTH * INNER, INNER};
   both.self.problem.scores.strides = both.cross.problem.scores.strides = strides;
-  both.cross.tensors.scores = turns + STACK_HEADS * LENGTH * INNER; /* of each entry behind those of self */
+  both.cross.tensors.scores = turns + STACK_HEADS * LENGTH * INNER; /* of each entry after those of self */
   both.rows.self_score_layer = both.rows.cross_score_layer = LENGTH;
   run(&both.rows);
   for (int i = 0; i < STACK_LAYERS; i++)

@@ -1,4 +1,4 @@
-/* Layers over padded batches: padding behind the rows of an entry or in front of them changes no bit of the others,
+/* Layers over padded batches: padding after the rows of an entry or in front of them changes no bit of the others,
  * whatever it holds, and a diagonal that nobody asked for is refused before anything is written. */
 #include "nn/stack.h"
 #include "support/check.h"
@@ -138,7 +138,7 @@ static void test_refused(void **state) {
     if (kind >= 2) layer.problem.window_left = layer.problem.window_right = 4;
     memset(y, 0x3a, sizeof y);
     assert_int_equal(run(&layer, x, y, &error), FOVEA_ERROR_ARGUMENT);
-    assert_error_says(&error, "offset: batch entry 1 has q length 40 and kv length 24");
+    assert_error_says(&error, "offset: batch element 1 has q length 40 and kv length 24");
     assert_error_says(&error, "offset: set q_lens");
     assert_error_says(&error, "offset");
     for (size_t i = 0; i < sizeof y; i++) assert_int_equal(((const unsigned char *)y)[i], 0x3a);

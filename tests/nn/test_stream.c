@@ -120,7 +120,7 @@ static void test_long(void **state) {
   assert_memory_equal(y, expected, (size_t)(frames * DIM) * sizeof *y);
   assert_int_equal(measured(fovea_nn_stream_scratch_size(s.stream, with_threads(1), measured_size(), NULL)),
                    execution.scratch_size);
-  memcpy(y, x, (size_t)(frames * DIM) * sizeof *y); /* in place: rows come out behind the frames */
+  memcpy(y, x, (size_t)(frames * DIM) * sizeof *y); /* in place: rows come out after the frames */
   stream_all(&m, s.stream, (struct cut){7, {0}}, frames, y, y, &execution);
   assert_memory_equal(y, expected, (size_t)(frames * DIM) * sizeof *y);
   assert_true(guarded_slack_intact(&scratch));
@@ -205,7 +205,7 @@ static void test_allocations(void **state) {
   stream_destroy(&s);
 }
 
-/* An utterance that is dropped leaves nothing behind. */
+/* An utterance that is dropped leaves nothing after. */
 static void test_reset(void **state) {
   (void)state;
   struct generator generator = {59};

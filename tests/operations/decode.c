@@ -7,7 +7,7 @@ static int64_t panel_place(fovea_type type, int64_t key, int64_t dim) {
   return dim * FOVEA_PANEL_ROWS + key;
 }
 
-/* A pointer for each key, up to whole vectors of keys. Rows lie in any order and may repeat; behind the last key
+/* A pointer for each key, up to whole vectors of keys. Rows lie in any order and may repeat; after the last key
  * any row will do. */
 static const void **place_keys(struct generator *generator, fovea_type type, int key_count, int64_t dim,
                                enum numbers numbers, int pointers) {

@@ -43,7 +43,7 @@ static inline void assert_error_says(const fovea_error *error, const char *says)
   const char *const words = strncmp(says + length, ": ", 2) == 0 ? says + length + 2 : says;
   assert_error_has_field(error);
   if (length == 0 ? error->field[0] != '\0' : !error_field_has(error->field, says, length))
-    fail_msg("the field of \"%s\" is \"%s\", not that of \"%s\"", error->text, error->field, says);
+    fail_msg("the field of \"%s\" is \"%s\", not the field of \"%s\"", error->text, error->field, says);
   if (strstr(error->text, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", error->text, words);
 }
 

@@ -5,7 +5,7 @@
 #include <fovea/fovea.h>
 
 /* `size` bytes at a multiple of FOVEA_SCRATCH_ALIGNMENT, for memory_free(); the last byte ends the allocation, so
- * that sanitizers see what is read behind it. Aborts if there is none. */
+ * that sanitizers see what is read after it. Aborts if there is none. */
 void *memory_allocate(size_t size);
 void memory_free(void *memory);
 

@@ -40,7 +40,7 @@ fovea_pattern *pattern_of(const fovea_rule *rule, int64_t first_row, int64_t row
 
 enum { TABLE_HEADS = 16 };
 
-/* What the patterns of a problem let rows see: of each batch entry and query head, NULL for everything. Rows count
+/* What the patterns of a problem let rows see: of each batch element and query head, NULL for everything. Rows count
  * from the entry's first if `by_row` is 1. */
 struct rule_table {
   const fovea_rule *of[LISTED_ENTRIES][TABLE_HEADS];

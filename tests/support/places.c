@@ -24,7 +24,7 @@ void places_begin(struct generator *generator) {
   used = 0;
 }
 
-/* The bytes before and behind a place's array that are compared. */
+/* The bytes before and after a place's array that are compared. */
 static unsigned char *slack_begin(const struct place *place) {
   return place->data - place->memory.data < SLACK ? place->memory.data : place->data - SLACK;
 }

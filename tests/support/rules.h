@@ -4,12 +4,12 @@
 
 #include <fovea/fovea.h>
 
-/* The rows and keys of one batch entry. */
+/* The rows and keys of one batch element. */
 struct entry {
   int64_t q_batch, kv_batch; /* indices along the batch axis of Q, O, LSE and of K, V */
   int64_t q_first, kv_first; /* its first row and key along that axis */
   int64_t rows;              /* rows of O that are written */
-  int64_t q_len, kv_len;     /* rows and keys that are not padding behind */
+  int64_t q_len, kv_len;     /* rows and keys that are not padding after */
   int64_t kv_begin;          /* keys before it are padding, too */
   int64_t offset;
 };
@@ -38,7 +38,7 @@ struct score_part problem_score_part(const fovea_problem *problem);
 
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key);
 
-/* Pairs of all batch entries and query heads. */
+/* Pairs of all batch elements and query heads. */
 int64_t problem_pairs_seen(const fovea_problem *problem);
 
 #endif

@@ -114,7 +114,7 @@ static fovea_position_term random_term(struct generator *generator, const fovea_
   switch (generator_below(generator, 5)) {
   case 0:
     return fovea_term_alibi((int)generator_below(generator, 2));
-  case 1: /* for each batch entry and head, backwards */
+  case 1: /* for each batch element and head, backwards */
     term = fovea_term_alibi((int)generator_below(generator, 2));
     term.batch = -heads;
     return term;

@@ -18,13 +18,13 @@ struct trial {
   const struct rule_table *rules; /* what its patterns mean, for the contract; NULL: no patterns, or no contract */
   struct tensor q, k, v, o, lse;
   struct tensor scores;     /* with a scores.kind */
-  struct tensor max_logits; /* one row of heads for each batch entry; with max_logits */
+  struct tensor max_logits; /* one row of heads for each batch element; with max_logits */
   struct tensor entropy;
-  struct tensor column_sums;          /* a row for each head of each batch entry */
+  struct tensor column_sums;          /* a row for each head of each batch element */
   struct tensor top_keys, top_scores; /* with a top_k; the keys are int32 in the memory of floats */
   struct mask mask;
   struct tensor sinks;                             /* one row */
-  struct tensor terms[FOVEA_POSITION_TERMS_LIMIT]; /* numbers of position terms: batch entry, head, place */
+  struct tensor terms[FOVEA_POSITION_TERMS_LIMIT]; /* numbers of position terms: batch element, head, place */
   const float *term_numbers[FOVEA_POSITION_TERMS_LIMIT];
   struct tensor shaw_keys, shaw_values;             /* Shaw's tables: a row for each distance, heads */
   struct tensor key_centre, key_scale, value_scale; /* of int8 mode: a row for each kv head, or for all */

@@ -48,7 +48,7 @@ static void hash(const struct contract_reformer *h, int64_t round, int32_t *buck
 
 /* ---- Who meets whom ------------------------------------------------------------------------------------------ */
 
-/* The row in each slot of each round; slots behind the rows are -1. */
+/* The row in each slot of each round; slots after the rows are -1. */
 static int64_t *orders_of(const struct contract_reformer *h, const int32_t *buckets, int64_t chunks) {
   const int64_t slots = chunks * h->bucket_size;
   int64_t *orders = malloc((size_t)(h->rounds * slots + 1) * sizeof *orders);

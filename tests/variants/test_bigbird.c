@@ -14,7 +14,7 @@
 
 enum { UNTOUCHED = -77 };
 
-/* The lists of `blocks` blocks; numbers behind them stay. */
+/* The lists of `blocks` blocks; numbers after them stay. */
 static int64_t *draw(uint64_t seed, int64_t blocks, int64_t chosen, int64_t **columns) {
   const int64_t count = fovea_nn_bigbird_columns(blocks, chosen);
   int64_t *starts = malloc((size_t)(blocks + 2) * sizeof *starts);

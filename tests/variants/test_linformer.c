@@ -223,7 +223,7 @@ static void test_random_sizes(void **state) {
   }
 }
 
-/* Rows behind a length are not read: NaN there changes nothing. */
+/* Rows after a length are not read: NaN there changes nothing. */
 static void test_padding(void **state) {
   const struct shape s = {3, 2, 2, 4, 150, 16, 16, 8, 150, HEADWISE, IN_ORDER, {FOVEA_F32}, 1};
   struct trial_of_sums t = make(&s, 9);

@@ -401,7 +401,7 @@ static void test_refusals(void **state) {
   REFUSES((bad.offsets = one, bad.offset = 3), FOVEA_ERROR_UNUSED, "offset is set");
   REFUSES(bad.kv_lens = far, FOVEA_ERROR_ARGUMENT, "kv_lens");
   REFUSES(bad.kv_lens = few, FOVEA_ERROR_ARGUMENT,
-          "offset is -1 by default, since batch entry 0 has q length 4 and kv length 3");
+          "offset is -1 by default, since batch element 0 has q length 4 and kv length 3");
   const int64_t *const odd = (const int64_t *)(const void *)((const char *)(const void *)numbers + 1);
   REFUSES(bad.kv_lens = odd, FOVEA_ERROR_ARGUMENT,
           "kv_lens is 1 bytes off an address that is a multiple of 8"); /* before its numbers are read */

@@ -5,7 +5,7 @@
 
 enum { BATCH, HEADS, ROWS, KEYS, AXES };
 
-static const char *const axis_names[AXES] = {"batch entries", "heads", "rows", "keys"};
+static const char *const axis_names[AXES] = {"batch elements", "heads", "rows", "keys"};
 
 static bool check_length(const char *path, int axis, int64_t length, int64_t wanted, failure *why) {
   const long long has = length, needed = wanted;

@@ -11,7 +11,7 @@ const char *mode_name(fovea_mode mode) {
   return names[mode];
 }
 
-/* Reads a mode's name, which ends at a comma or with the text, and moves *at behind it. */
+/* Reads a mode's name, which ends at a comma or with the text, and moves *at after it. */
 static bool read_mode(const char **at, fovea_mode *mode) {
   const size_t length = strcspn(*at, ",");
   for (int i = 0; i < MODES; i++) {

@@ -27,7 +27,7 @@ typedef struct attend_options {
   type_name weights_type;
   number_list window; /* left, right */
   number_list chunk;  /* size, left, right */
-  number_list offset; /* one number, or one for each batch entry */
+  number_list offset; /* one number, or one for each batch element */
   number_list q_lens, kv_lens, kv_begins;
   number_list mask_begin; /* one number */
   number_list threads;    /* likewise */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The position of the own key of a batch entry's first row, and its rows. The library checks the numbers later. */
+/* The position of the own key of a batch element's first row, and its rows. The library checks the numbers later. */
 static int64_t first_of(const fovea_problem *problem, int64_t entry, int64_t *rows) {
   const int64_t keys = problem->kv_lens ? problem->kv_lens[entry] : problem->kv_len;
   *rows = problem->q_lens ? problem->q_lens[entry] : problem->q_len;
@@ -13,7 +13,7 @@ static int64_t first_of(const fovea_problem *problem, int64_t entry, int64_t *ro
   return offset == FOVEA_OFFSET_BOTTOM_RIGHT ? keys - *rows : offset;
 }
 
-/* The positions of the rows of all batch entries. Rows before position 0 are left out; the library says so. */
+/* The positions of the rows of all batch elements. Rows before position 0 are left out; the library says so. */
 static void set_rows(const attend_options *options, const fovea_problem *problem, fovea_pattern_options *pattern) {
   const int64_t limit = INT32_MAX;
   int64_t first = limit, end = 0, rows;

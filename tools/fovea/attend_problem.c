@@ -5,12 +5,12 @@
 #include "attend_normaliser.h"
 #include "attend_pattern.h"
 
-/* Puts a list with one number for each batch entry into the problem. */
+/* Puts a list with one number for each batch element into the problem. */
 static bool set_list(const int64_t **field, const number_list *list, const char *name, int64_t batch,
                      failure *why) {
   if (list->count == 0) return true;
   if (list->count != batch)
-    return fail(why, "%s has %lld numbers, but there are %lld batch entries", name, (long long)list->count,
+    return fail(why, "%s has %lld numbers, but there are %lld batch elements", name, (long long)list->count,
                 (long long)batch);
   *field = list->numbers;
   return true;

@@ -17,7 +17,7 @@ static bool load_table(const char *path, npy_array *table, int64_t dim, fovea_sh
     return fail(why, "%s: has tables of %lld heads; one for each query head is needed, %lld", path,
                 (long long)heads, (long long)problem->heads);
   if (problem->shaw.kind && (problem->shaw.heads != heads || problem->shaw.distance != distances / 2))
-    return fail(why, "%s: has %lld tables of %lld distances, and that of keys %lld of %lld", path, (long long)heads,
+    return fail(why, "%s: has %lld tables of %lld distances, and --shaw-keys %lld of %lld", path, (long long)heads,
                 (long long)distances, (long long)problem->shaw.heads, (long long)(2 * problem->shaw.distance + 1));
   problem->shaw.kind = (fovea_shaw)(problem->shaw.kind | which);
   problem->shaw.heads = heads;

@@ -18,7 +18,7 @@ bool load_alibi(const char *path, attend_terms *terms, fovea_problem *problem, f
     return fail(why, "%s: has slopes of %lld heads; one for each query head is needed, %lld", path, heads,
                 (long long)problem->heads);
   if (slopes->rank == 2 && slopes->shape[0] != problem->batch)
-    return fail(why, "%s: has slopes of %lld batch entries; %lld are needed", path, (long long)slopes->shape[0],
+    return fail(why, "%s: has slopes of %lld batch elements; %lld are needed", path, (long long)slopes->shape[0],
                 (long long)problem->batch);
   if (slopes->rank == 2) term.batch = problem->heads;
   add_term(terms, term, problem);

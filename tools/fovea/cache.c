@@ -1,4 +1,4 @@
-/* fovea cache: keys or values from an .npy file to the bytes of a narrow cache, and back. */
+/* fovea cache: keys or values from an .npy file to the bytes of a quantised cache, and back. */
 #include "cache_codes.h"
 #include "cache_files.h"
 #include "cache_list.h"
@@ -17,12 +17,12 @@ static const char help[] =
     "       fovea cache --from FORMAT --shape H,R,D IN.bin OUT.npy [OPTIONS]\n"
     "       fovea cache --list\n"
     "\n"
-    "Narrows keys or values to the bytes of a cache in 8 bits or less, prints what that cost, and widens such "
-    "bytes.\n"
+    "Quantises keys or values to the bytes of a cache in 8 bits or less, prints what that cost, and dequantises\n"
+    "such bytes.\n"
     ".npy files hold float32, float16, or bfloat16 as uint16, in C order, shaped (batch, kv_heads, rows, dim),\n"
-    "(kv_heads, rows, dim) or (rows, dim). OUT.bin has the rows of the format without gaps, head by head, batch "
-    "entry\n"
-    "by batch entry. Where keys share scales or words, the last group of a head is filled up with zeros.\n"
+    "(kv_heads, rows, dim) or (rows, dim). OUT.bin has the rows of the format without gaps, head by head, batch\n"
+    "element by batch element. Where keys share scales or words, the last group of a head is filled up with "
+    "zeros.\n"
     "\n"
     "  --to FORMAT            the format that is written\n"
     "  --from FORMAT          the format that is read\n"
@@ -39,7 +39,7 @@ static const char help[] =
     "  --zeros PATH           the same for zeros or minima that lie apart\n"
     "  --scale X              in place of --scales, if all keys share scales: each is X\n"
     "\n"
-    "The error is that of elements, as a part of the root mean square of their row: its root mean square, and the\n"
+    "The error of elements is given as a part of the root mean square of their row: its root mean square, and the\n"
     "largest. No output may go to a file that is read. On failure no output file is written, and files that "
     "existed\n"
     "before stay as they were.\n";

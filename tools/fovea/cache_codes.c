@@ -134,7 +134,7 @@ void coded_fix_scales(coded_tensor *tensor, const float *numbers, float scale) {
     scales[i] = scales[i] > 0 ? scales[i] / largest_code(&tensor->format) : 1;
 }
 
-/* One batch entry's codes. A segment has keys and values: the values are one number a key, which is not used. */
+/* One batch element's codes. A segment has keys and values: the values are one number a key, which is not used. */
 static fovea_segment codes_of(const coded_tensor *tensor, int64_t entry, char *values) {
   const tensor_shape *shape = &tensor->shape;
   const int64_t size = (int64_t)type_size(tensor->format.scale_type);

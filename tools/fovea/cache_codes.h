@@ -1,4 +1,4 @@
-/* A tensor (batch, kv_heads, rows, dim) in the codes of a narrow cache: what its bytes are, and the ways there and
+/* A tensor (batch, kv_heads, rows, dim) in the codes of a quantised cache: what its bytes are, and the ways there and
  * back. Codes lie as (batch, kv_heads, rows of bytes) without gaps. Scales apart lie as (batch, kv_heads, groups of
  * keys, groups of dims); those that all keys share are one number, or (kv_heads, dim). */
 #ifndef FOVEA_TOOLS_CACHE_CODES_H

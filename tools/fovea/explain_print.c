@@ -123,14 +123,14 @@ static void print_work(const fovea_explanation *e, const fovea_problem *problem)
   print_name("pairs");
   print_count(e->pairs);
   fputs(" of a row and a key, ", stdout);
-  print_count(e->pairs_seen);
-  print_share(e->pairs_seen, e->pairs);
-  fputs(" seen, ", stdout);
+  print_count(e->pairs_visible);
+  print_share(e->pairs_visible, e->pairs);
+  fputs(" visible, ", stdout);
   print_count(e->pairs_computed);
   printf(" computed%s\n", problem->mask.type != FOVEA_MASK_NONE ? ", as if there were no mask" : "");
   print_name("work");
   print_scaled(e->flops, "flop");
-  printf(", %g for each pair seen\n", 2 * ((double)problem->qk_dim + (double)problem->v_dim));
+  printf(", %g for each visible pair\n", 2 * ((double)problem->qk_dim + (double)problem->v_dim));
   print_name("memory");
   print_scaled(e->bytes_read, "B");
   fputs(" read, ", stdout);

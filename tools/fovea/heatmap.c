@@ -20,7 +20,7 @@ static const char help[] =
     "\n"
     "  --out PATH             where the picture goes: a PNG if the name ends in .png, else an SVG\n"
     "  --heads a,b,..         which heads are drawn, counted from 0, at most 64; default: the first 16\n"
-    "  --batch N              of which batch entry; default 0\n"
+    "  --batch N              of which batch element; default 0\n"
     "  --tokens PATH          labels of both axes, one token a line, UTF-8; default: numbers\n"
     "  --row-tokens PATH      labels of the rows\n"
     "  --key-tokens PATH      labels of the keys\n"

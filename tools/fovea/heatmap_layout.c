@@ -84,7 +84,8 @@ static void make_notes(const heatmap *map, layout *layout) {
   add_note(layout, "rows: queries, columns: keys%s", panels->has_holes ? "; grey: not a finite number" : "");
   if (map->marks) note_mark(map, layout);
   if (map->of_pairs && averaged)
-    add_note(layout, "averaged: a cell is the share of %lld x %lld pairs (rows x keys) that are seen", rows, keys);
+    add_note(layout, "averaged: a cell is the share of %lld x %lld pairs (rows x keys) where the row sees the key",
+             rows, keys);
   else if (map->of_pairs)
     add_note(layout, "dark: the row sees the key");
   else if (averaged)

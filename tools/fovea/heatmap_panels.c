@@ -32,7 +32,7 @@ bool panels_choose(panel_set *panels, const panel_names *names, const number_lis
   const int64_t of_heads = panels->of_heads;
   panels->batch = batch->count > 0 ? batch->numbers[0] : 0;
   if (panels->batch < 0 || panels->batch >= panels->of_batch)
-    return fail(why, "%s is %lld; %s has %lld batch entries, counted from 0", names->batch,
+    return fail(why, "%s is %lld; %s has %lld batch elements, counted from 0", names->batch,
                 (long long)panels->batch, names->of, (long long)panels->of_batch);
   const int64_t count = heads->count > 0 ? heads->count : of_heads < PANEL_DEFAULT ? of_heads : PANEL_DEFAULT;
   if (count > PANEL_LIMIT)

@@ -1,4 +1,4 @@
-/* What a heat map draws: the weights of some heads of one batch entry, averaged to cells where they are too many.
+/* What a heat map draws: the weights of some heads of one batch element, averaged to cells where they are too many.
  */
 #ifndef FOVEA_TOOLS_HEATMAP_PANELS_H
 #define FOVEA_TOOLS_HEATMAP_PANELS_H

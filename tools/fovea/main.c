@@ -1,4 +1,4 @@
-/* The program `fovea`: attention on .npy files, narrow caches, pictures of weights, a report about this machine,
+/* The program `fovea`: attention on .npy files, quantised caches, pictures of weights, a report about this machine,
  * and a self test. It uses only the library's public header. Exit status 0, or 2 with one line on stderr. */
 #include "commands.h"
 #include "inputs.h"

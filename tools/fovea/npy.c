@@ -72,7 +72,7 @@ static const char *conversion(unsigned types, const char *descr) {
   const bool takes_floats = types & (NPY_SET(NPY_F32) | NPY_SET(NPY_F16));
   if (!is_integer && !is_float && !is_bool) return NULL;
   /* A mask of 0 and 1 says which keys are seen. As floats these would be added to scores. */
-  if (types & NPY_SET(NPY_BOOL) && is_integer) return "a.astype(bool), if 0 stands for keys that are not seen";
+  if (types & NPY_SET(NPY_BOOL) && is_integer) return "a.astype(bool), if 0 stands for keys that are not visible";
   if (types & NPY_SET(NPY_BOOL) && !takes_floats) return "a.astype(bool)";
   if (takes_floats && !(types & NPY_SET(NPY_U16)) && strcmp(descr + 1, "u2") == 0)
     return "(a.astype('<u4') << 16).view('<f4') for the bits of bfloat16";

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a decimal integer without spaces around it. Moves *at behind it. */
+/* Reads a decimal integer without spaces around it. Moves *at after it. */
 static bool parse_integer(const char **at, int64_t *number) {
   const char *digits = **at == '-' ? *at + 1 : *at;
   if (!isdigit((unsigned char)*digits)) return false;

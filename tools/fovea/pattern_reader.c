@@ -54,7 +54,7 @@ bool reader_word(reader *from, const char *needed) {
 
 /* ---- Numbers */
 
-/* Reads a decimal integer. Moves *at behind it. */
+/* Reads a decimal integer. Moves *at after it. */
 static bool parse_integer(const char **at, int64_t *number) {
   const char *digits = **at == '-' ? *at + 1 : *at;
   char *end;

@@ -284,7 +284,7 @@ const fovea_rule *pattern_text_read(pattern_rules *rules, const char *name, cons
   return rule;
 }
 
-/* Arguments of one rule, and nothing behind them. */
+/* Arguments of one rule, and nothing after them. */
 static const fovea_rule *read_alone(reader *from, bool (*read)(reader *, fovea_rule *)) {
   fovea_rule rule;
   if (!read(from, &rule)) return NULL;

@@ -86,7 +86,7 @@ static void fill(void *tensor, const selftest_problem *description, const tensor
 
 /* One element of a mask, by its indices within the mask. */
 typedef struct mask_element {
-  int64_t head, row, key; /* heads of all batch entries */
+  int64_t head, row, key; /* heads of all batch elements */
   uint64_t bits;
 } mask_element;
 

@@ -54,7 +54,7 @@ static int64_t places_of(const fovea_position_term *term) {
   }
 }
 
-/* Numbers of all batch entries, heads and places; strides that are 0 only leave some of them unused. */
+/* Numbers of all batch elements, heads and places; strides that are 0 only leave some of them unused. */
 static bool make_terms(selftest_data *data) {
   const selftest_features *features = &data->description->features;
   for (int i = 0; i < (int)features->term_count; i++) {
@@ -213,7 +213,7 @@ fovea_status selftest_make_pattern(const selftest_data *data, fovea_pattern **pa
   fovea_pattern_options options;
   *pattern = NULL;
   if (!features->rule && !features->rules) return FOVEA_OK;
-  /* The last position of a row is that of the last key, or the last row's behind an offset. */
+  /* The last position of a row is that of the last key, or the last row's after an offset. */
   const int64_t offset = p->offset == FOVEA_OFFSET_BOTTOM_RIGHT ? 0 : p->offset, rows = p->q_len + offset;
   fovea_pattern_options_init(&options, features->rule, rows > p->kv_len ? rows : p->kv_len, p->kv_len);
   options.rules = features->rules;

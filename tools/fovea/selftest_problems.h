@@ -27,7 +27,7 @@ typedef enum selftest_kind {
 
 typedef struct selftest_content {
   selftest_kind kind;
-  int64_t first_key, end_key; /* the special ones, in every batch entry and head */
+  int64_t first_key, end_key; /* the special ones, in every batch element and head */
 } selftest_content;
 
 /* How numbers are stored. A number of 16 bits is an f32 number without its last bits. */

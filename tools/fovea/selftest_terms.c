@@ -11,7 +11,7 @@
 /* clang-format on */
 
 /* Strides are of contiguous numbers: slopes (heads), a relative table (heads, places), others (places, heads). Some
- * have numbers for each batch entry. */
+ * have numbers for each batch element. */
 static const fovea_position_term alibi_of_4 = {FOVEA_POSITION_ALIBI, .head = 1},
                                  alibi_of_entries = {FOVEA_POSITION_ALIBI_SYMMETRIC, .batch = 4, .head = 1},
                                  relative = {FOVEA_POSITION_RELATIVE, .head = 61, .place = 1, .before = 50,

@@ -16,7 +16,7 @@ typedef struct svg_text {
   size_t length;
 } svg_text;
 
-/* What is drawn next, of at most *limit characters, as its number in Unicode. Moves `text` behind it. *begun: a
+/* What is drawn next, of at most *limit characters, as its number in Unicode. Moves `text` after it. *begun: a
  * character that is no blank has been drawn. 0 at the end. */
 uint32_t svg_next(svg_text *text, bool *begun, int *limit);
 

@@ -1,5 +1,5 @@
 /* Linear layers: outputs lie in the lanes, one weight for each; elements of x are broadcast. The chain of a piece
- * is that of score_single.h: dims 1, 0, 3, 2, ... tiles of registers are given by
+ * is as in score_single.h: dims 1, 0, 3, 2, ... tiles of registers are given by
  *
  *   FOVEA_NN_TILE_VECTORS         vectors of outputs: 1, 2 or 4
  *   FOVEA_NN_SPARE_VECTORS   those of one panel, if FOVEA_NN_TILE_VECTORS are more than one
@@ -16,7 +16,7 @@ typedef struct dot_tile {
   vec sum[8][4]; /* [row][vector] */
 } dot_tile;
 
-/* The sums of a piece, or those of the pieces before it plus these. */
+/* The sums of a piece, or the sums of the pieces before it plus the sums of the piece. */
 FOVEA_INLINE void dot_store(const int vectors, const int rows, int begun, const dot_tile *tile, float *sums) {
   FOVEA_UNROLL
   for (int n = 0; n < rows; n++) {

@@ -1,5 +1,5 @@
 /* Linear layers with few rows and panels of 16 bits: weights are read once, so they are widened in registers. The
- * chains are those of dot.h. Part of bodies.h. */
+ * chains are as in dot.h. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_DOT_FEW_H
 #define FOVEA_ARCH_SHARED_NN_DOT_FEW_H
 
@@ -17,7 +17,7 @@ FOVEA_INLINE void few_weights(const void *panel, int pair, int out, const fovea_
   }
 }
 
-/* The last dim of an odd number: f16 panels end behind it, bf16 panels have a zero beside it. */
+/* The last dim of an odd number: f16 panels end after it, bf16 panels have a zero beside it. */
 FOVEA_INLINE vec few_last_weights(const void *panel, int pair, int out, const fovea_type type) {
   vec even, odd;
   if (fovea_dims_together(type) != 2) return typed_load(panel, 2 * pair * FOVEA_NN_PANEL + out, type);

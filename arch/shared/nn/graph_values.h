@@ -1,6 +1,5 @@
 /* Weights times values of the edges of nodes, with dims in the lanes and edges in ascending order. Part of
- * bodies.h.
- */
+ * bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_GRAPH_VALUES_H
 #define FOVEA_ARCH_SHARED_NN_GRAPH_VALUES_H
 
@@ -58,7 +57,7 @@ FOVEA_INLINE void graph_value_vectors(const fovea_nn_graph_values_args *args, in
   for (; head < args->heads; head++) graph_value_tile(args, node, head * args->dim, head, each, each, LANES);
 }
 
-/* Which of sixteen heads, from that of number `first` on, each lane of a vector from there on belongs to. */
+/* Which of sixteen heads, from head `first` on, each lane of a vector from there on belongs to. */
 FOVEA_INLINE veci graph_heads_of(int64_t first, int64_t dim) {
   uint32_t bits[LANES];
   vec pattern;
@@ -75,7 +74,7 @@ FOVEA_INLINE veci graph_heads_of(int64_t first, int64_t dim) {
 }
 
 /* Vectors that have several heads: `vectors` of them, a constant, from number `first` on. Each has the weights of
- * sixteen heads at hand, from the head of its first lane on, and picks that of each lane. */
+ * sixteen heads at hand, from the head of its first lane on, and picks the weight of each lane. */
 FOVEA_INLINE void graph_value_crowd(const fovea_nn_graph_values_args *args, int64_t first, const int vectors,
                                     int count) {
   veci heads[GRAPH_VECTORS];

@@ -12,7 +12,7 @@
 
 /* Vectors of the scores of a node: for up to LANES heads all, else those of some heads. */
 typedef struct graph_vectors {
-  int64_t numbers; /* of the scores from the first on; those behind belong to other nodes */
+  int64_t numbers; /* of the scores from the first on; those after belong to other nodes */
   int64_t stride;  /* from vector to vector */
   int count, sums; /* vectors; sums by vector mod `sums` */
   int heads;       /* lanes from one number of a head to the next */
@@ -30,7 +30,7 @@ FOVEA_INLINE vec graph_lane_numbers(void) {
   return vec_load(numbers);
 }
 
-/* A vector of scores, -Inf behind the node's last. */
+/* A vector of scores, -Inf after the node's last. */
 FOVEA_INLINE vec graph_score(const graph_vectors *vectors, const float *scores, int i) {
   const int64_t rest = vectors->numbers - i * vectors->stride;
   const vec x = vec_load(scores + i * vectors->stride);
@@ -75,7 +75,7 @@ FOVEA_INLINE vec graph_powers(const graph_vectors *vectors, const float *scores,
   return sum;
 }
 
-/* Nodes are taken in ascending order: what a vector writes behind a node's numbers is written again. */
+/* Nodes are taken in ascending order: what a vector writes after a node's numbers is written again. */
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_graph_weights)(const fovea_nn_graph_weights_args *args) {
   for (int node = 0; node < args->nodes; node++) {
     const int64_t first = args->starts[node], place = node * args->padded;

@@ -1,6 +1,6 @@
 /* Causal sums over features: for each position, first S += key value^T, then query . S. A tile of S stays in
  * registers while all positions of a call pass, so S is loaded and stored once for them. The chain over features is
- * that of dot.h: 1, 0, 3, 2, ...
+ * as in dot.h: 1, 0, 3, 2, ...
  *
  *   PREFIX_VECTORS   vectors of a tile
  *   PREFIX_FEATURES  features of a tile, even
@@ -21,8 +21,8 @@
 #define PREFIX_VECTORS  4
 #define PREFIX_FEATURES (LANES == 1 ? 2 : 4)
 #endif
-/* Positions that pass one tile after the other: what they have summed up, and their values, stay in the L1 cache.
- */
+/* Positions that pass one tile after the other: what they have summed up, and their values, stay in the L1
+ * cache. */
 #define PREFIX_ROWS          64
 #define PREFIX_PANEL_VECTORS (FOVEA_NN_PANEL / LANES)
 

@@ -43,7 +43,7 @@ FOVEA_INLINE int64_t fetch_end(int64_t d, int64_t end) {
   return end - d < FETCH_DIMS ? end : d + FETCH_DIMS;
 }
 
-/* Puts the sums of a piece of dims where those of earlier pieces are added up. */
+/* Puts the sums of a piece of dims where the sums of earlier pieces are added up. */
 FOVEA_INLINE void add_piece(float *sums, const vec *piece, int64_t first, const int vectors) {
   FOVEA_UNROLL
   for (int c = 0; c < vectors; c++) {

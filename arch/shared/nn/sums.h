@@ -17,8 +17,8 @@ typedef struct row_view {
 /* Adds up to LANES dims from d on to their sums. */
 typedef vec sum_step(const row_view *view, int64_t d, int count, vec sum);
 
-/* sum[i] + sum[i + 8] for i < 8, likewise with 4, 2 and 1. Each step has an array of its own, so that compilers
- * make it one addition of vectors. */
+/* sum[i] + sum[i + 8] for i < 8, then so with 4, 2 and 1. Each step has an array of its own, so that compilers make
+ * it one addition of vectors. */
 FOVEA_INLINE float fold_sums(const float *sums) {
   float eight[8], four[4];
   FOVEA_UNROLL
@@ -32,8 +32,8 @@ FOVEA_INLINE float fold_sums(const float *sums) {
  * meanwhile. */
 #define SUM_ROWS (LANES < 8 ? 1 : LANES / 4)
 
-/* The sums of `rows` rows, a constant up to SUM_ROWS. Lanes beyond a row change no sum: only the others are stored.
- */
+/* The sums of `rows` rows, a constant up to SUM_ROWS. Lanes beyond a row change no sum: only the others are
+ * stored. */
 FOVEA_INLINE void sum_rows(const row_view *views, const int rows, int64_t dim, sum_step *step, vec *results) {
   vec sum[SUM_ROWS][SUM_VECTORS];
   int64_t d = 0;
