@@ -102,9 +102,28 @@ static void test_long_fields(void **state) {
   }
 }
 
+/* The name of what has the field comes before it. A text about no field stays as it is. */
+static void test_within(void **state) {
+  (void)state;
+  fovea_error error;
+  fovea_fail(&error, FOVEA_ERROR_UNUSED, "in is 0; it must be from 1 to 9");
+  assert_int_equal(fovea_fail_within("query", FOVEA_OK, &error), FOVEA_OK);
+  assert_string_equal(error.text, "in is 0; it must be from 1 to 9");
+  assert_int_equal(fovea_fail_within("query", FOVEA_ERROR_UNUSED, NULL), FOVEA_ERROR_UNUSED);
+  assert_int_equal(fovea_fail_within("query", FOVEA_ERROR_UNUSED, &error), FOVEA_ERROR_UNUSED);
+  assert_int_equal(fovea_fail_within("self", FOVEA_ERROR_UNUSED, &error), FOVEA_ERROR_UNUSED);
+  assert_int_equal(error.status, FOVEA_ERROR_UNUSED);
+  assert_string_equal(error.field, "self.query.in");
+  assert_string_equal(error.text, "self.query.in is 0; it must be from 1 to 9");
+  fovea_fail(&error, FOVEA_ERROR_MEMORY, "No memory for a plan");
+  assert_int_equal(fovea_fail_within("query", FOVEA_ERROR_MEMORY, &error), FOVEA_ERROR_MEMORY);
+  assert_string_equal(error.text, "No memory for a plan");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_locale),
                                      cmocka_unit_test(test_sizes),   cmocka_unit_test(test_status),
-                                     cmocka_unit_test(test_fields),  cmocka_unit_test(test_long_fields)};
+                                     cmocka_unit_test(test_fields),  cmocka_unit_test(test_long_fields),
+                                     cmocka_unit_test(test_within)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

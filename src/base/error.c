@@ -124,3 +124,9 @@ fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *for
   error->status = status;
   return status;
 }
+
+fovea_status fovea_fail_within(const char *name, fovea_status status, fovea_error *error) {
+  if (!status || !error || !error->field[0]) return status;
+  const fovea_error part = *error;
+  return fovea_fail(error, status, "%s.%s", name, part.text);
+}
