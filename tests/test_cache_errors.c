@@ -161,8 +161,8 @@ static void test_append_arguments(void **state) {
   assert_int_equal(fovea_append(NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_append(&good.rows, NULL, NULL, NULL), FOVEA_OK);
   for (size_t other = 1; other <= 64; other++) {
-    APPEND_REFUSED(rows->struct_size += other, FOVEA_ERROR_ARGUMENT, "new_rows.struct_size", "another version");
-    APPEND_REFUSED(rows->struct_size -= other, FOVEA_ERROR_ARGUMENT, "new_rows.struct_size: fovea_new_rows_init");
+    APPEND_REFUSED(rows->struct_size += other, FOVEA_ERROR_ARGUMENT, "rows.struct_size", "another version");
+    APPEND_REFUSED(rows->struct_size -= other, FOVEA_ERROR_ARGUMENT, "rows.struct_size: fovea_new_rows_init");
   }
   APPEND_REFUSED(call.rotary.struct_size--, FOVEA_ERROR_ARGUMENT, "rotary");
   APPEND_REFUSED(rows->batch = 0, FOVEA_ERROR_ARGUMENT, "batch", "0");

@@ -321,7 +321,7 @@ static void test_hole(void **state) {
   problem.cache.holes = 0;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_error_says(&error, "segments[1] begins at position 136; the one before ends before 4: set holes");
-  assert_error_says(&error, "sequences[0].segments[1] begins at position 136");
+  assert_error_says(&error, "cache.sequences[0].segments[1] begins at position 136");
 }
 
 /* Pages between those of the sinks and those of the window have left the table. */

@@ -244,11 +244,11 @@ static void test_refusals(void **state) {
   assert_int_equal(attend(&sequence, 0, 20, 30, &error), FOVEA_OK); /* nobody asks for the hole */
   assert_int_equal(attend(&sequence, 0, 4, 5, &error), FOVEA_OK);
   assert_int_equal(attend(&sequence, 0, 0, 5, &error), FOVEA_ERROR_ARGUMENT);
-  assert_text(&error, "sequences[0]: set kv_begins[0] of the problem to 2");
+  assert_text(&error, "cache.sequences[0]: set kv_begins[0] of the problem to 2");
   assert_int_equal(attend(&sequence, 1, 0, 30, &error), FOVEA_OK);
   assert_int_equal(attend(&sequence, 1, 0, 10, &error), FOVEA_OK);
   assert_int_equal(attend(&sequence, 1, 0, 31, &error), FOVEA_ERROR_ARGUMENT);
-  assert_text(&error, "sequences[0]: holds positions 2 to 29; positions 0 to 30 are wanted");
+  assert_text(&error, "cache.sequences[0]: holds positions 2 to 29; positions 0 to 30 are wanted");
   assert_int_equal(attend(&sequence, 2, 0, 30, &error), FOVEA_ERROR_ARGUMENT);
   assert_text(&error, "cache.holes is 2; it must be 0 or 1");
   segments[0] = stretch(2, 21);

@@ -192,7 +192,7 @@ static void test_layer_is_there(void **state) {
   tensors.cache.sequences = &sequence;
   tensors.cache.layer = LAYERS;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
-  assert_string_equal(error.text, "layer is 3; sequences[0].segments[0].layers is 3");
+  assert_string_equal(error.text, "cache.layer is 3; sequences[0].segments[0].layers is 3");
   tensors.cache.layer = -1;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_ARGUMENT);
   tensors.cache.layer = 1;

@@ -489,7 +489,7 @@ static void test_states_refused(void **state) {
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_error_says(&error, "lse is not NULL");
   assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_error_says(&error, "normaliser: states are made of the softmax's outputs only");
+  assert_error_says(&error, "normaliser.kind: states are made of the softmax's outputs only");
   tensors.lse = NULL;
   problem.normaliser.divisor = FOVEA_DIVISOR_KEYS;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);

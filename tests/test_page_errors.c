@@ -112,7 +112,7 @@ static void test_tables(void **state) {
   NOT_MADE(PAGED, (void)0, -1, 0, 1, 8, FOVEA_ERROR_ARGUMENT, "table_length: -1 pages");
   NOT_MADE(PAGED, (void)0, 4, 0, 64, 3, FOVEA_ERROR_SPACE, "segment_limit is 3", "4 segments");
   NOT_MADE(PAGED, (void)0, 4, -1, 40, 8, FOVEA_ERROR_ARGUMENT, "begin: -1");
-  NOT_MADE(PAGED, (void)0, 4, 41, 40, 8, FOVEA_ERROR_ARGUMENT, "begin: 41", "40");
+  NOT_MADE(PAGED, (void)0, 4, 41, 40, 8, FOVEA_ERROR_ARGUMENT, "end is 40", "from 41");
   NOT_MADE(PAGED, pages.struct_size = offsetof(fovea_pages, k_format) - 1, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT,
            "pages.struct_size: fovea_pages_init");
   NOT_MADE(PAGED, pages.struct_size++, 4, 0, 40, 8, FOVEA_ERROR_ARGUMENT, "pages.struct_size: another version");
@@ -144,6 +144,30 @@ static void test_tables(void **state) {
   assert_int_equal(fovea_cache_paged(&pages, table, 1, 0, 1, made.segments, 1, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_cache_paged(&pages, NULL, 0, 5, 5, NULL, 0, &made.sequence, NULL), FOVEA_OK);
   assert_int_equal(made.sequence.count, 0);
+}
+
+/* The tables of a batch: the element of the list that is wrong is named. */
+static void test_batched_tables(void **state) {
+  (void)state;
+  const fovea_pages pages = good_pages(FOVEA_KEYS_IN_ROWS);
+  const int32_t good[] = {0, 1, 2, 3}, wrong[] = {0, 1, 2, 8};
+  const int64_t early[] = {0, -1}, late[] = {0, 9}, ends[] = {32, 32}, short_ends[] = {32, 8};
+  fovea_segment segments[4];
+  fovea_sequence sequences[2];
+  fovea_error error;
+#define BATCHED(tables, begins, ends, sequences, says)                                                             \
+  do {                                                                                                             \
+    assert_int_equal(fovea_cache_paged_batch(&pages, 2, tables, 2, begins, ends, segments, 4, sequences, &error),  \
+                     FOVEA_ERROR_ARGUMENT);                                                                        \
+    assert_error_says(&error, says);                                                                               \
+  } while (0)
+  BATCHED(wrong, NULL, ends, sequences, "tables[3] is 8");
+  BATCHED(good, early, ends, sequences, "begins[1] is -1");
+  BATCHED(good, late, short_ends, sequences, "ends[1] is 8; it must be from 9");
+  BATCHED(NULL, NULL, ends, sequences, "tables is NULL");
+  BATCHED(good, NULL, NULL, sequences, "ends is NULL");
+  BATCHED(good, NULL, ends, NULL, "sequences is NULL");
+#undef BATCHED
 }
 
 static void test_rings(void **state) {
@@ -229,8 +253,8 @@ static void test_page_own(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_made_sizes), cmocka_unit_test(test_tables),   cmocka_unit_test(test_rings),
-      cmocka_unit_test(test_page_pool),  cmocka_unit_test(test_page_own),
+      cmocka_unit_test(test_made_sizes),     cmocka_unit_test(test_tables),    cmocka_unit_test(test_rings),
+      cmocka_unit_test(test_batched_tables), cmocka_unit_test(test_page_pool), cmocka_unit_test(test_page_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,7 +242,7 @@ static void test_refused_extensions(void **state) {
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, 1, cache.counts, cache.lengths, longer),
           FOVEA_ERROR_ARGUMENT, "page_counts[0] is 2; it must be from 0 to table_length, which is 1");
   REFUSED(EXTEND(6, 1, 2, 0, 1), FOVEA_ERROR_ARGUMENT,
-          "lengths[2] is 3 and ends[2] is 2; they must ascend, from 0 to 281474976710656");
+          "ends[2] is 2; it must be from lengths[2] to 281474976710656, and lengths[2] is 3");
   REFUSED(EXTEND(9, 1, 25, 0, 1), FOVEA_ERROR_SPACE, "table_length is 6; ends[2] is 25, which needs 7 pages");
   REFUSED(EXTEND(24, 24, 24, 0, 1), FOVEA_ERROR_MEMORY, "pool has 10 free pages of 14; 15 are needed");
   cache.counts[0] = 1;

@@ -369,26 +369,29 @@ static void test_refusals(void **state) {
   refused_term = term;                                                                                             \
   refused_term.change;                                                                                             \
   REFUSED(call.problem.terms.list = &refused_term, status, __VA_ARGS__)
-  TERM(kind = (fovea_position_kind)0, FOVEA_ERROR_ARGUMENT, "terms[0].kind is 0", "1 to 5");
-  TERM(kind = (fovea_position_kind)6, FOVEA_ERROR_ARGUMENT, "terms[0].kind is 6");
-  TERM(before = 3, FOVEA_ERROR_UNUSED, "terms[0].before is 3", "kind is 1");
-  TERM(place = 1, FOVEA_ERROR_UNUSED, "terms[0].place is 1");
-  TERM(width = 1, FOVEA_ERROR_UNUSED, "terms[0].width is 1");
-  TERM(batch = INT64_MAX, FOVEA_ERROR_ARGUMENT, "terms[0].batch");
-  TERM_OF(fovea_term_relative(1, 1), before = -1, FOVEA_ERROR_ARGUMENT, "terms[0].before is -1");
-  TERM_OF(fovea_term_relative(1, 1), buckets = 3, FOVEA_ERROR_UNUSED, "terms[0].buckets is 3");
-  TERM_OF(fovea_term_t5(2, 32, 128, 1), buckets = 3, FOVEA_ERROR_ARGUMENT, "terms[0].buckets is 3");
-  TERM_OF(fovea_term_t5(2, 32, 128, 1), bidirectional = 2, FOVEA_ERROR_ARGUMENT, "terms[0].bidirectional is 2");
-  TERM_OF(fovea_term_t5(2, 32, 128, 1), max_distance = 8, FOVEA_ERROR_ARGUMENT, "terms[0].max_distance is 8");
-  TERM_OF(fovea_term_t5(2, 300, 400, 0), buckets = 300, FOVEA_ERROR_ARGUMENT, "terms[0].buckets is 300", "128");
-  TERM_OF(fovea_term_grid(2, 1, 2, 3), height = 0, FOVEA_ERROR_ARGUMENT, "terms[0].height is 0");
-  TERM_OF(fovea_term_grid(2, 1, 2, 3), batch = 0, FOVEA_ERROR_ARGUMENT, "terms[0] has 6 cells", "keys up to 6");
+  TERM(kind = (fovea_position_kind)0, FOVEA_ERROR_ARGUMENT, "terms.list[0].kind is 0", "1 to 5");
+  TERM(kind = (fovea_position_kind)6, FOVEA_ERROR_ARGUMENT, "terms.list[0].kind is 6");
+  TERM(before = 3, FOVEA_ERROR_UNUSED, "terms.list[0].before is 3", "kind is 1");
+  TERM(place = 1, FOVEA_ERROR_UNUSED, "terms.list[0].place is 1");
+  TERM(width = 1, FOVEA_ERROR_UNUSED, "terms.list[0].width is 1");
+  TERM(batch = INT64_MAX, FOVEA_ERROR_ARGUMENT, "terms.list[0].batch");
+  TERM_OF(fovea_term_relative(1, 1), before = -1, FOVEA_ERROR_ARGUMENT, "terms.list[0].before is -1");
+  TERM_OF(fovea_term_relative(1, 1), buckets = 3, FOVEA_ERROR_UNUSED, "terms.list[0].buckets is 3");
+  TERM_OF(fovea_term_t5(2, 32, 128, 1), buckets = 3, FOVEA_ERROR_ARGUMENT, "terms.list[0].buckets is 3");
+  TERM_OF(fovea_term_t5(2, 32, 128, 1), bidirectional = 2, FOVEA_ERROR_ARGUMENT,
+          "terms.list[0].bidirectional is 2");
+  TERM_OF(fovea_term_t5(2, 32, 128, 1), max_distance = 8, FOVEA_ERROR_ARGUMENT, "terms.list[0].max_distance is 8");
+  TERM_OF(fovea_term_t5(2, 300, 400, 0), buckets = 300, FOVEA_ERROR_ARGUMENT, "terms.list[0].buckets is 300",
+          "128");
+  TERM_OF(fovea_term_grid(2, 1, 2, 3), height = 0, FOVEA_ERROR_ARGUMENT, "terms.list[0].height is 0");
+  TERM_OF(fovea_term_grid(2, 1, 2, 3), batch = 0, FOVEA_ERROR_ARGUMENT, "terms.list[0] has 6 cells",
+          "keys up to 6");
   refused_term = fovea_term_grid(2, 1, 1, 7);
   REFUSED((call.problem.terms.list = &refused_term, call.problem.offset = 3), FOVEA_ERROR_ARGUMENT,
-          "terms[0] has 7 cells", "at 3 to 7");
+          "terms.list[0] has 7 cells", "at 3 to 7");
   REFUSED((call.problem.terms.list = &refused_term, call.problem.offset = -1), FOVEA_ERROR_ARGUMENT,
-          "terms[0]: at -1 to 3");
-  REFUSED(call.problem.terms.list = NULL, FOVEA_ERROR_ARGUMENT, "terms is NULL", "terms.count is 1");
+          "terms.list[0]: at -1 to 3");
+  REFUSED(call.problem.terms.list = NULL, FOVEA_ERROR_ARGUMENT, "terms.list is NULL", "terms.count is 1");
   REFUSED(call.problem.terms.count = 5, FOVEA_ERROR_ARGUMENT, "terms.count is 5");
   REFUSED(call.problem.terms.count = -1, FOVEA_ERROR_ARGUMENT, "terms.count is -1");
   REFUSED(call.problem.terms.count = 0, FOVEA_ERROR_UNUSED, "terms.list is not NULL");

@@ -218,7 +218,9 @@ static void test_refused_scalings(void **state) {
   SCALING_REFUSED(NTK, scaling.base = 1e308; scaling.factor = 1e10, FOVEA_ERROR_ARGUMENT, "base: infinite");
   SCALING_REFUSED(LLAMA3, scaling.trained_length = 1, FOVEA_ERROR_ARGUMENT, "trained_length is 1");
   SCALING_REFUSED(DYNAMIC_NTK, scaling.length = -1, FOVEA_ERROR_ARGUMENT, "length is -1");
-  SCALING_REFUSED(LLAMA3, scaling.slow_turns = 4, FOVEA_ERROR_ARGUMENT, "slow_turns: ascend");
+  SCALING_REFUSED(LLAMA3, scaling.slow_turns = 4, FOVEA_ERROR_ARGUMENT, "fast_turns: more than slow_turns");
+  SCALING_REFUSED(LLAMA3, scaling.fast_turns = (double)NAN, FOVEA_ERROR_ARGUMENT, "fast_turns is nan");
+  SCALING_REFUSED(YARN, scaling.slow_turns = (double)INFINITY, FOVEA_ERROR_ARGUMENT, "slow_turns is inf");
   SCALING_REFUSED(YARN, scaling.slow_turns = 0, FOVEA_ERROR_ARGUMENT, "slow_turns is 0");
   SCALING_REFUSED(YARN, scaling.exact_pairs = 2, FOVEA_ERROR_ARGUMENT, "exact_pairs is 2");
   SCALING_REFUSED(YARN, scaling.attention_factor = -1, FOVEA_ERROR_ARGUMENT, "attention_factor is -1");

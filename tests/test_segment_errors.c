@@ -91,21 +91,22 @@ static void test_problems(void **state) {
 
 static void test_sequences(void **state) {
   (void)state;
-  NOT_ATTENDED(call.tensors.cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  NOT_ATTENDED(call.tensors.cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "cache.sequences is NULL");
   NOT_ATTENDED(sequences[1].segments = NULL, FOVEA_ERROR_ARGUMENT,
-               "sequences[1].segments is NULL while count is 2");
-  NOT_ATTENDED(sequences[1].count = 0, FOVEA_ERROR_ARGUMENT, "sequences[1] has no segments", "5 to 19");
-  NOT_ATTENDED(sequences[1].count = -1, FOVEA_ERROR_ARGUMENT, "sequences[1] has no segments");
-  NOT_ATTENDED(sequences[1].count = 1, FOVEA_ERROR_ARGUMENT, "sequences[1] holds positions 0 to 18", "5 to 19");
+               "cache.sequences[1].segments is NULL while count is 2");
+  NOT_ATTENDED(sequences[1].count = 0, FOVEA_ERROR_ARGUMENT, "cache.sequences[1] has no segments", "5 to 19");
+  NOT_ATTENDED(sequences[1].count = -1, FOVEA_ERROR_ARGUMENT, "cache.sequences[1] has no segments");
+  NOT_ATTENDED(sequences[1].count = 1, FOVEA_ERROR_ARGUMENT, "cache.sequences[1] holds positions 0 to 18",
+               "5 to 19");
   NOT_ATTENDED(segments[0][0].k_layout = (fovea_key_layout)2, FOVEA_ERROR_ARGUMENT,
-               "sequences[0].segments[0].k_layout is 2");
+               "cache.sequences[0].segments[0].k_layout is 2");
   NOT_ATTENDED(segments[1][1].k = (char *)k[1] + 2, FOVEA_ERROR_ARGUMENT,
-               "sequences[1].segments[1].k is 2 bytes off an address that is a multiple of 4");
+               "cache.sequences[1].segments[1].k is 2 bytes off an address that is a multiple of 4");
   NOT_ATTENDED(begins[1] = 0; segments[1][0].first = 4;
                segments[1][0].rows = KEYS - 5, FOVEA_ERROR_ARGUMENT,
-               "sequences[1] holds positions 4 to 19; positions 0 to 19 are wanted",
+               "cache.sequences[1] holds positions 4 to 19; positions 0 to 19 are wanted",
                "set kv_begins[1] of the problem to 4");
-  NOT_ATTENDED(segments[0][1].v = NULL, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[1].v is NULL");
+  NOT_ATTENDED(segments[0][1].v = NULL, FOVEA_ERROR_ARGUMENT, "cache.sequences[0].segments[1].v is NULL");
   NOT_ATTENDED(segments[1][0].v = o, FOVEA_ERROR_ARGUMENT, "o shares memory with v");
   NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_ARGUMENT, "lse shares memory with k");
 }

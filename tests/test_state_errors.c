@@ -69,8 +69,9 @@ static void test_runs(void **state) {
   RUN_REFUSED(run_state.dim = 8, FOVEA_ERROR_ARGUMENT, "state.dim", "8", "v_dim", "6");
   RUN_REFUSED(run_state.keys.begin = 0, FOVEA_ERROR_ARGUMENT, "state.keys.begin", "4096");
   RUN_REFUSED(run_state.keys.end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "state.keys.end", "4999", "5000");
-  RUN_REFUSED(run_state.numbers = NULL, FOVEA_ERROR_ARGUMENT, "state");
-  RUN_REFUSED(run_state.numbers = (float *)(void *)((char *)right_numbers + 1), FOVEA_ERROR_ARGUMENT, "state", "4");
+  RUN_REFUSED(run_state.numbers = NULL, FOVEA_ERROR_ARGUMENT, "state.numbers is NULL");
+  RUN_REFUSED(run_state.numbers = (float *)(void *)((char *)right_numbers + 1), FOVEA_ERROR_ARGUMENT,
+              "state.numbers", "4");
   RUN_REFUSED(run_state.strides.row = DIM + 1, FOVEA_ERROR_ARGUMENT, "state.strides.row", "7", "8");
   RUN_REFUSED(run_state.strides.batch = 0, FOVEA_ERROR_ARGUMENT, "state.strides.batch", "0");
   RUN_REFUSED(run_state.strides.head = INT64_MAX, FOVEA_ERROR_ARGUMENT, "state.strides");
@@ -178,17 +179,17 @@ static void test_merging(void **state) {
   MERGE_REFUSED(call.merged.dim = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged.dim");
   MERGE_REFUSED((call.left.batch = INT64_C(1) << 40, call.left.heads = INT64_C(1) << 40), FOVEA_ERROR_ARGUMENT,
                 "left", "more than");
-  MERGE_REFUSED(call.left.keys.begin = -1, FOVEA_ERROR_ARGUMENT, "left", "-1");
-  MERGE_REFUSED(call.right.keys.end = CUT - 1, FOVEA_ERROR_ARGUMENT, "right", "4096", "4095");
-  MERGE_REFUSED(call.merged.keys.end = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged");
+  MERGE_REFUSED(call.left.keys.begin = -1, FOVEA_ERROR_ARGUMENT, "left.keys", "-1");
+  MERGE_REFUSED(call.right.keys.end = CUT - 1, FOVEA_ERROR_ARGUMENT, "right.keys", "4096", "4095");
+  MERGE_REFUSED(call.merged.keys.end = INT64_MAX, FOVEA_ERROR_ARGUMENT, "merged.keys");
   MERGE_REFUSED(call.right.heads = 2, FOVEA_ERROR_ARGUMENT, "right.heads", "2", "4");
   MERGE_REFUSED(call.merged.dim = DIM - 1, FOVEA_ERROR_ARGUMENT, "merged.dim", "5", "6");
-  MERGE_REFUSED(call.right.keys.begin = CUT + 1, FOVEA_ERROR_ARGUMENT, "right", "4097", "4096");
-  MERGE_REFUSED(call.merged.keys.begin = 1, FOVEA_ERROR_ARGUMENT, "merged", "1 to 5000", "0 to 5000");
-  MERGE_REFUSED(call.merged.keys.end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "merged", "0 to 4999");
-  MERGE_REFUSED(call.left.numbers = NULL, FOVEA_ERROR_ARGUMENT, "left");
-  MERGE_REFUSED(call.right.strides.head = INT64_MAX / 2, FOVEA_ERROR_ARGUMENT, "right_strides");
-  MERGE_REFUSED(call.merged.strides.row = 0, FOVEA_ERROR_ARGUMENT, "merged_strides.row", "0");
+  MERGE_REFUSED(call.right.keys.begin = CUT + 1, FOVEA_ERROR_ARGUMENT, "right.keys.begin", "4097", "4096");
+  MERGE_REFUSED(call.merged.keys.begin = 1, FOVEA_ERROR_ARGUMENT, "merged.keys", "1 to 5000", "0 to 5000");
+  MERGE_REFUSED(call.merged.keys.end = KEYS - 1, FOVEA_ERROR_ARGUMENT, "merged.keys", "0 to 4999");
+  MERGE_REFUSED(call.left.numbers = NULL, FOVEA_ERROR_ARGUMENT, "left.numbers is NULL");
+  MERGE_REFUSED(call.right.strides.head = INT64_MAX / 2, FOVEA_ERROR_ARGUMENT, "right.strides");
+  MERGE_REFUSED(call.merged.strides.row = 0, FOVEA_ERROR_ARGUMENT, "merged.strides.row", "0");
   MERGE_REFUSED(call.left.numbers = merged_numbers + 4, FOVEA_ERROR_ARGUMENT, "merged", "left");
   MERGE_REFUSED(call.right.numbers = merged_numbers, FOVEA_ERROR_ARGUMENT, "merged", "right");
   assert_int_equal(fovea_state_merge(&good.left, &good.right, &good.merged, on_isa("nonsense"), NULL),
@@ -256,7 +257,7 @@ static void test_outputs(void **state) {
   assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   for (int finishing = 0; finishing < 2; finishing++) {
     OUTPUT_REFUSED(finishing, call.state.rows = 2, FOVEA_ERROR_ARGUMENT, "state.rows", "2", "3");
-    OUTPUT_REFUSED(finishing, call.state.keys.begin = -1, FOVEA_ERROR_ARGUMENT, "state", "-1");
+    OUTPUT_REFUSED(finishing, call.state.keys.begin = -1, FOVEA_ERROR_ARGUMENT, "state.keys", "-1");
     OUTPUT_REFUSED(finishing, call.problem.o_strides.row = INT64_MAX, FOVEA_ERROR_ARGUMENT, "o_strides");
     OUTPUT_REFUSED(finishing, call.problem.heads = 3, FOVEA_ERROR_ARGUMENT, "kv_heads");
     OUTPUT_REFUSED(finishing, call.tensors.o = NULL, FOVEA_ERROR_ARGUMENT, "o is NULL");

@@ -46,8 +46,8 @@ FOVEA_API const char *fovea_status_text(fovea_status status);
 
 /* The caller's buffer for what is wrong. It is written only if the call fails. Every function that takes such a
  * buffer accepts NULL. The text is one line that begins with the name of the argument or field, and gives its value,
- * the limit and what to do. `field` has that name alone, as C would write it: "q", "kv_lens[3]", "mask_strides.row",
- * "sequences[0].segments[2].k". It is empty if no argument or field is wrong: an allocation failed, or the CPU or the
+ * the limit and what to do. `field` has that name alone, as C would write it: "q", "kv_lens[3]", "mask.strides.row",
+ * "cache.sequences[0].segments". It is empty if no argument or field is wrong: an allocation failed, or the CPU or the
  * system lacks something. Of two fields that do not fit each other it has one. Names that are too long are cut off. */
 typedef struct fovea_error {
   fovea_status status; /* what the call returned */

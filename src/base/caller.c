@@ -234,13 +234,13 @@ void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batc
 
 /* A struct has had one size so far. A later version that has more fields at the end takes this size, too, and uses
  * the defaults for fields that the caller's struct does not have. */
-static fovea_status check_size(const char *name, size_t size, size_t now, fovea_error *error) {
+static fovea_status check_size(const char *name, const char *type, size_t size, size_t now, fovea_error *error) {
   if (size == now) return FOVEA_OK;
   return fovea_fail(
       error, FOVEA_ERROR_ARGUMENT,
       "%s.struct_size is %ju, and this library's is %ju: the program was compiled for another version, "
       "or the struct was not initialised: call fovea_%s_init()",
-      name, (uint64_t)size, (uint64_t)now, name);
+      name, (uint64_t)size, (uint64_t)now, type);
 }
 
 /* Copies a struct. `name` is the caller's name of it, `type` that of its initialiser. */
@@ -249,7 +249,7 @@ static fovea_status read_struct(const char *name, const char *type, const void *
   size_t struct_size;
   if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
   memcpy(&struct_size, given, sizeof struct_size);
-  const fovea_status status = check_size(type, struct_size, size, error);
+  const fovea_status status = check_size(name, type, struct_size, size, error);
   if (!status) memcpy(copy, given, size);
   return status;
 }

@@ -32,10 +32,11 @@ fovea_status fovea_validate_cumulative(const char *name, const int32_t *list, in
   return FOVEA_OK;
 }
 
-/* Before "strides": the group of a tensor whose strides are a field of it, else NULL. */
+/* Before "strides": the group of a tensor whose strides are a field of it, else NULL. The numbers of a state have the
+ * state's, which the caller names. */
 static const char *strides_of(const char *name) {
   static const char *const groups[][2] = {
-      {"mask", "mask."}, {"scores", "scores."}, {"state", "state."}, {"top.keys", "top."}, {"top.scores", "top."}};
+      {"mask", "mask."}, {"scores", "scores."}, {"numbers", ""}, {"top.keys", "top."}, {"top.scores", "top."}};
   for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
     if (strcmp(groups[i][0], name) == 0) return groups[i][1];
   return NULL;

@@ -110,13 +110,24 @@ static fovea_status check_page(const fovea_known_pages *known, int64_t page, fov
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "page is %jd; it must be from 0 to %jd", page, count - 1);
 }
 
-static fovea_status check_positions(int64_t begin, int64_t end, fovea_error *error) {
-  if (begin < 0 || begin > end || end > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "begin is %jd and end is %jd; they must ascend from 0 or more to %jd at most", begin, end,
-                      FOVEA_LENGTH_LIMIT);
-  }
-  return FOVEA_OK;
+/* Element `index` of a list, for texts; of a call for one entry, whose argument has the name `one`, if `list` is NULL.
+ * The text may be written into `room`. */
+static const char *name_of(const char *one, const char *list, int64_t index, fovea_error *room) {
+  if (!list) return one;
+  fovea_fail(room, FOVEA_OK, "%s[%jd]", list, index);
+  return room->text;
+}
+
+/* Positions begin to end - 1. `batched`: they are elements b of begins and ends. */
+static fovea_status check_positions(int64_t begin, int64_t end, int batched, int64_t b, fovea_error *error) {
+  fovea_error room;
+  if (begin < 0 || begin > FOVEA_LENGTH_LIMIT)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be from 0 to %jd",
+                      name_of("begin", batched ? "begins" : NULL, b, &room), begin, FOVEA_LENGTH_LIMIT);
+  if (end >= begin && end <= FOVEA_LENGTH_LIMIT) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "%s is %jd; it must be from %jd, where its positions begin, to %jd",
+                    name_of("end", batched ? "ends" : NULL, b, &room), end, begin, FOVEA_LENGTH_LIMIT);
 }
 
 fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fovea_segment *segment,
@@ -146,11 +157,12 @@ static int follows(const fovea_known_pages *known, int64_t page, int64_t next) {
 }
 
 static fovea_status check_table(const fovea_known_pages *known, const int32_t *table, int64_t table_length,
-                                int64_t begin, int64_t end, fovea_error *error) {
+                                int64_t begin, int64_t end, int batched, int64_t b, fovea_error *error) {
   const fovea_pages *pages = &known->pages;
-  fovea_status status = check_positions(begin, end, error);
+  fovea_error room;
+  fovea_status status = check_positions(begin, end, batched, b, error);
   if (status || begin == end) return status;
-  if (!table) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "table is NULL");
+  if (!table) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", batched ? "tables" : "table");
   if (table_length < 0 || (end - 1) / pages->page_rows >= table_length) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "table_length is %jd pages of %jd rows; position %jd is in page %jd, counted from 0",
@@ -158,7 +170,8 @@ static fovea_status check_table(const fovea_known_pages *known, const int32_t *t
   }
   for (int64_t i = begin / pages->page_rows; i <= (end - 1) / pages->page_rows; i++) {
     if (table[i] < 0 || table[i] >= pages->count) {
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "table[%jd] is %jd; it must be from 0 to %jd", i,
+      fovea_fail(&room, FOVEA_OK, "%s[%jd]", batched ? "tables" : "table", batched ? b * table_length + i : i);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; it must be from 0 to %jd", room.text,
                         (int64_t)table[i], pages->count - 1);
     }
   }
@@ -201,22 +214,15 @@ static int64_t make_segments(const fovea_known_pages *known, const table_range *
   return made;
 }
 
-fovea_status fovea_cache_paged(const fovea_pages *given, const int32_t *table, int64_t table_length, int64_t begin,
-                               int64_t end, fovea_segment *segments, int64_t segment_limit,
-                               fovea_sequence *sequence, fovea_error *error) {
-  return fovea_cache_paged_batch(given, 1, table, table_length, &begin, &end, segments, segment_limit, sequence,
-                                 error);
-}
-
 /* Checks every table, and counts the segments of all tables. */
 static fovea_status check_tables(const fovea_known_pages *known, int64_t batch, const int32_t *tables,
-                                 int64_t table_length, const int64_t *begins, const int64_t *ends, int64_t *count,
-                                 fovea_error *error) {
+                                 int64_t table_length, const int64_t *begins, const int64_t *ends, int batched,
+                                 int64_t *count, fovea_error *error) {
   *count = 0;
   for (int64_t b = 0; b < batch; b++) {
     const int32_t *table = tables ? tables + b * table_length : NULL;
     int64_t begin = begins ? begins[b] : 0;
-    fovea_status status = check_table(known, table, table_length, begin, ends[b], error);
+    fovea_status status = check_table(known, table, table_length, begin, ends[b], batched, b, error);
     if (status) return status;
     table_range range = range_of(known, table, begin, ends[b]);
     *count += count_segments(known, &range);
@@ -224,10 +230,9 @@ static fovea_status check_tables(const fovea_known_pages *known, int64_t batch, 
   return FOVEA_OK;
 }
 
-fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, const int32_t *tables,
-                                     int64_t table_length, const int64_t *begins, const int64_t *ends,
-                                     fovea_segment *segments, int64_t segment_limit, fovea_sequence *sequences,
-                                     fovea_error *error) {
+static fovea_status make_batch(const fovea_pages *given, int64_t batch, const int32_t *tables, int64_t table_length,
+                               const int64_t *begins, const int64_t *ends, int batched, fovea_segment *segments,
+                               int64_t segment_limit, fovea_sequence *sequences, fovea_error *error) {
   const fovea_bounded count_of_entries = {"batch", batch, 1, FOVEA_LENGTH_LIMIT};
   fovea_known_pages known;
   int64_t count;
@@ -235,8 +240,11 @@ fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, co
   if (!status) status = fovea_validate_bounds(NULL, &count_of_entries, 1, error);
   if (status) return status;
   if (!ends || !sequences)
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", ends ? "sequences" : "ends");
-  status = check_tables(&known, batch, tables, table_length, begins, ends, &count, error);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL",
+                      !ends     ? "ends"
+                      : batched ? "sequences"
+                                : "sequence");
+  status = check_tables(&known, batch, tables, table_length, begins, ends, batched, &count, error);
   if (status) return status;
   if (count > 0 && !segments) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "segments is NULL");
   if (count > segment_limit) {
@@ -251,6 +259,19 @@ fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, co
     if (made > 0) segments = segment_at(&known, segments, made);
   }
   return FOVEA_OK;
+}
+
+fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, const int32_t *tables,
+                                     int64_t table_length, const int64_t *begins, const int64_t *ends,
+                                     fovea_segment *segments, int64_t segment_limit, fovea_sequence *sequences,
+                                     fovea_error *error) {
+  return make_batch(given, batch, tables, table_length, begins, ends, 1, segments, segment_limit, sequences, error);
+}
+
+fovea_status fovea_cache_paged(const fovea_pages *given, const int32_t *table, int64_t table_length, int64_t begin,
+                               int64_t end, fovea_segment *segments, int64_t segment_limit,
+                               fovea_sequence *sequence, fovea_error *error) {
+  return make_batch(given, 1, table, table_length, &begin, &end, 0, segments, segment_limit, sequence, error);
 }
 
 /* Refuses a ring in which a group of keys that share scales would hold keys of two rounds. */
@@ -275,7 +296,7 @@ fovea_status fovea_cache_ring(const fovea_pages *given, int64_t page, int64_t be
   fovea_known_pages known;
   fovea_status status = fovea_know_pages(given, &known, error);
   if (!status) status = check_page(&known, page, error);
-  if (!status) status = check_positions(begin, end, error);
+  if (!status) status = check_positions(begin, end, 0, 0, error);
   if (status) return status;
   if (!segments || !sequence)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", segments ? "sequence" : "segments");

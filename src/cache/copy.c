@@ -221,8 +221,8 @@ fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequenc
   if (!from || !to) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", from ? "to" : "from");
   fovea_status status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = check_sizes(&copy, error);
-  if (!status) status = fovea_check_sequence(from, &shape, 0, begin, end, error);
-  if (!status) status = fovea_check_sequence(to, &shape, 1, begin, end, error);
+  if (!status) status = fovea_check_layers_of_sequence(from, &shape, layers, 0, begin, end, error);
+  if (!status) status = fovea_check_layers_of_sequence(to, &shape, layers, 1, begin, end, error);
   if (!status) status = fovea_check_written_sequence(to, &shape, 1, begin, end, error);
   for (int i = 0; FOVEA_BUILDS_FORMATS && i < 2 && !status; i++)
     status = fovea_check_coded_rows(copy.sequences[i], &shape, i, i, begin, end, error);

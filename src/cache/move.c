@@ -118,8 +118,10 @@ static fovea_status check_rows(const move_call *call, fovea_error *error) {
                                .sequence = claimed_rows,
                                .array = claimed_array};
   if (!m->sequence) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequence is NULL");
-  fovea_status status = fovea_check_sequence(m->sequence, &call->shape, 0, m->begin, m->end, error);
-  if (!status) status = fovea_check_sequence(m->sequence, &call->shape, 0, c->begin, c->end, error);
+  fovea_status status =
+      fovea_check_layers_of_sequence(m->sequence, &call->shape, m->layers, 0, m->begin, m->end, error);
+  if (!status)
+    status = fovea_check_layers_of_sequence(m->sequence, &call->shape, m->layers, 0, c->begin, c->end, error);
   if (FOVEA_BUILDS_FORMATS && !status)
     status = fovea_check_coded_rows(m->sequence, &call->shape, 0, 0, m->begin, m->end, error);
   if (FOVEA_BUILDS_FORMATS && !status)

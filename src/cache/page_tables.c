@@ -60,10 +60,12 @@ static written_pages written_by(const page_tables *t, const int64_t *lengths, co
 
 static fovea_status check_lengths(const page_tables *t, const int64_t *lengths, const int64_t *ends, int64_t b,
                                   fovea_error *error) {
-  if (lengths[b] < 0 || ends[b] < lengths[b] || ends[b] > FOVEA_LENGTH_LIMIT) {
+  if (lengths[b] < 0)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths[%jd] is %jd; it must be 0 or more", b, lengths[b]);
+  if (ends[b] < lengths[b] || ends[b] > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "lengths[%jd] is %jd and ends[%jd] is %jd; they must ascend, from 0 to %jd", b, lengths[b], b,
-                      ends[b], FOVEA_LENGTH_LIMIT);
+                      "ends[%jd] is %jd; it must be from lengths[%jd] to %jd, and lengths[%jd] is %jd", b, ends[b],
+                      b, FOVEA_LENGTH_LIMIT, b, lengths[b]);
   }
   if (pages_of(t, ends[b]) > t->length) {
     return fovea_fail(error, FOVEA_ERROR_SPACE, "table_length is %jd; ends[%jd] is %jd, which needs %jd pages",

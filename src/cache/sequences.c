@@ -7,6 +7,8 @@
 #include "../base/validate.h"
 #include "coded_parts.h"
 
+#include <string.h>
+
 fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head) {
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   const int64_t at = (layer > 0 ? layer * scales->layer : 0) + (head > 0 ? head * scales->head : 0);
@@ -282,6 +284,17 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
   const wanted_positions wanted = {.entry = entry, .begin = begin, .end = end};
   int alike;
   return check_segments(sequence, shape, &wanted, &alike, error);
+}
+
+fovea_status fovea_check_layers_of_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
+                                            int64_t layers, int64_t entry, int64_t begin, int64_t end,
+                                            fovea_error *error) {
+  fovea_segment_shape last = *shape;
+  last.layer = layers - 1;
+  const fovea_status status = fovea_check_sequence(sequence, &last, entry, begin, end, error);
+  if (!status || !error || strcmp(error->field, "layer") != 0) return status;
+  const fovea_error of_last = *error;
+  return fovea_fail(error, status, "layers is %jd, so the last %s", layers, of_last.text);
 }
 
 fovea_status fovea_check_read_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,

@@ -37,6 +37,10 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
 fovea_status fovea_check_read_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
                                        int64_t entry, int64_t begin, int64_t end, int holes, int *alike,
                                        fovea_error *error);
+/* Like fovea_check_sequence() for a call that takes layers 0 to layers - 1, and has no field `layer`. */
+fovea_status fovea_check_layers_of_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
+                                            int64_t layers, int64_t entry, int64_t begin, int64_t end,
+                                            fovea_error *error);
 /* Refuses checked segments that hold some of these positions and whose rows share memory with each other. For the
  * sequences that are written to. */
 fovea_status fovea_check_written_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,

@@ -31,7 +31,7 @@ fovea_status fovea_check_top_k(const fovea_problem *p, fovea_error *error) {
                       (int64_t)FOVEA_TOP_K_LIMIT);
   }
   if (p->kv_len <= INT32_MAX) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_len is %jd; with top_k it must be at most %jd", p->kv_len,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_len is %jd; with top.k it must be at most %jd", p->kv_len,
                     (int64_t)INT32_MAX);
 }
 

@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The size of a term in the first version. */
-
-static const char *const names[FOVEA_POSITION_TERMS_LIMIT] = {"terms[0]", "terms[1]", "terms[2]", "terms[3]"};
+/* The terms of the problem, and their numbers in the tensors. */
+static const char *const names[FOVEA_POSITION_TERMS_LIMIT] = {"terms.list[0]", "terms.list[1]", "terms.list[2]",
+                                                              "terms.list[3]"};
+static const char *const number_names[FOVEA_POSITION_TERMS_LIMIT] = {"terms[0]", "terms[1]", "terms[2]",
+                                                                     "terms[3]"};
 
 /* The numbers of a table of distances. Products and sums that make no sense wrap: they are checked later. */
 static int64_t relative_places(const fovea_position_term *term) {
@@ -42,7 +44,7 @@ static int64_t places_of(const fovea_position_term *term) {
 
 fovea_shape fovea_position_shape(const fovea_problem *problem, const fovea_position_term *term, int64_t index) {
   const fovea_strides strides = {term->batch, term->head, term->place};
-  return fovea_make_shape(names[index], problem->batch, problem->heads, places_of(term), 1, strides, 32);
+  return fovea_make_shape(number_names[index], problem->batch, problem->heads, places_of(term), 1, strides, 32);
 }
 
 /* Refuses numbers that a term of this kind has no use for. */
@@ -138,7 +140,7 @@ fovea_status fovea_check_position_terms(const fovea_problem *p, fovea_error *err
   fovea_status status = fovea_validate_bounds(NULL, &count, 1, error);
   if (status) return status;
   if (!p->terms.list)
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "terms is NULL, and terms.count is %jd", p->terms.count);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "terms.list is NULL, and terms.count is %jd", p->terms.count);
   if (p->terms.size != sizeof(fovea_position_term)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "terms.size is %ju; this library's is %ju; call fovea_problem_set_terms()",

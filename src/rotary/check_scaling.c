@@ -71,10 +71,13 @@ static fovea_status check_numbers(const fovea_rotary_scaling *s, fovea_error *er
 
 /* What a rule needs, beside base and factor. */
 static fovea_status check_turns(const fovea_rotary_scaling *s, fovea_error *error) {
-  if (s->slow_turns > 0 && s->fast_turns > s->slow_turns && is_finite(s->fast_turns)) return FOVEA_OK;
+  if (!(s->slow_turns > 0) || !is_finite(s->slow_turns))
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "slow_turns is %g; it must be finite and more than 0",
+                      s->slow_turns);
+  if (s->fast_turns > s->slow_turns && is_finite(s->fast_turns)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "slow_turns is %g and fast_turns is %g; they must be finite, more than 0, and ascend",
-                    s->slow_turns, s->fast_turns);
+                    "fast_turns is %g; it must be finite and more than slow_turns, which is %g", s->fast_turns,
+                    s->slow_turns);
 }
 
 static fovea_status check_factors(const fovea_rotary_scaling *s, fovea_error *error) {

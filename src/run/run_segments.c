@@ -3,6 +3,8 @@
 #include "../base/error.h"
 #include "../cache/claims.h"
 
+#include <string.h>
+
 /* The bytes that a segment without formats reaches from its pointers, and every segment like it. */
 typedef struct segment_reach {
   int alike;               /* all segments are */
@@ -122,16 +124,24 @@ fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *t
   return FOVEA_OK;
 }
 
+/* Sequences and layer are in a group of the tensors. Heads and dims, which segments may not have, are the problem's. */
+static fovea_status name_group(fovea_status status, fovea_error *error) {
+  if (!status || !error) return status;
+  const int in_group = strncmp(error->field, "sequences", sizeof "sequences" - 1) == 0 || error->field[0] == 'l';
+  return in_group ? fovea_fail_within("cache", status, error) : status;
+}
+
 fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, int *alike,
                                       fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->cache.layer};
   if (tensors->cache.layer < 0) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "layer is %jd; it must be 0 or more", tensors->cache.layer);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cache.layer is %jd; it must be 0 or more",
+                      tensors->cache.layer);
   }
   *alike = problem->cache.segmented;
   if (!problem->cache.segmented) return FOVEA_OK;
-  if (!tensors->cache.sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  if (!tensors->cache.sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cache.sequences is NULL");
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   const int count = fovea_list_written(plan, tensors, written);
   for (int64_t b = 0; b < problem->batch; b++) {
@@ -140,6 +150,7 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
     int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
     fovea_status status = fovea_check_read_sequence(sequence, &shape, entry->batch, entry->kv_begin, end,
                                                     problem->cache.holes, alike, error);
+    status = name_group(status, error);
     if (!status) status = check_entry_segments(plan, entry, tensors, written, count, *alike, error);
     if (status) return status;
   }

@@ -23,7 +23,7 @@ static fovea_status check_sizes(const char *name, const fovea_state *state, fove
                       name, state->batch, state->heads, state->rows, FOVEA_LENGTH_LIMIT);
   }
   if (state->keys.begin < 0 || state->keys.end < state->keys.begin || state->keys.end > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s has keys %jd to %jd; they must ascend, from 0 to %jd", name,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.keys are %jd to %jd; they must ascend, from 0 to %jd", name,
                       state->keys.begin, state->keys.end, FOVEA_LENGTH_LIMIT);
   }
   return FOVEA_OK;
@@ -34,10 +34,12 @@ fovea_status fovea_validate_state(const char *name, const fovea_state *state, in
   fovea_status status = check_sizes(name, state, error);
   if (status) return status;
   int64_t numbers = fovea_state_numbers(state->dim, state->keys.begin, state->keys.end);
-  fovea_shape shape = fovea_make_shape(name, state->batch, state->heads, numbers > 0 ? state->rows : 0, numbers,
-                                       state->strides, 32);
+  fovea_shape shape = fovea_make_shape("numbers", state->batch, state->heads, numbers > 0 ? state->rows : 0,
+                                       numbers, state->strides, 32);
   status = fovea_validate_strides(&shape, is_output, reach, error);
-  return status ? status : fovea_validate_pointer(reach, state->numbers, error);
+  if (!status) status = fovea_validate_pointer(reach, state->numbers, error);
+  reach->name = name;
+  return fovea_fail_within(name, status, error);
 }
 
 fovea_status fovea_check_state_size(const char *name, int64_t value, const char *problem_name, int64_t wanted,
@@ -88,7 +90,7 @@ fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *ri
                       right->keys.begin, left->keys.end);
   }
   if (!status && (merged->keys.begin != left->keys.begin || merged->keys.end != right->keys.end)) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "merged has keys %jd to %jd; left and right have %jd to %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "merged.keys are %jd to %jd; left and right have %jd to %jd",
                       merged->keys.begin, merged->keys.end, left->keys.begin, right->keys.end);
   }
   if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &left_reach, left->numbers, error);
@@ -141,7 +143,7 @@ static fovea_problem outputs_alone(const fovea_problem *problem) {
 static fovea_status check_normaliser(const fovea_problem *problem, int to_state, fovea_error *error) {
   if (to_state && problem->normaliser.kind != FOVEA_NORMALISER_SOFTMAX) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "normaliser is %jd and would not be used: states are made of the softmax's outputs only",
+                      "normaliser.kind is %jd and would not be used: states are made of the softmax's outputs only",
                       (int64_t)problem->normaliser.kind);
   }
   if (!to_state && problem->normaliser.divisor == FOVEA_DIVISOR_KEYS) {
