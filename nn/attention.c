@@ -268,7 +268,7 @@ fovea_status fovea_nn_measure_attention(const fovea_nn_attention *attention, con
                                         int rows_first, int workers, fovea_nn_plan *plan, fovea_nn_scratch *all,
                                         fovea_error *error) {
   fovea_nn_attention_call call;
-  fovea_status status = fovea_nn_read_attention(attention, &call.attention, error);
+  fovea_status status = fovea_nn_read_attention("attention", attention, &call.attention, error);
   if (!status) status = fovea_nn_read_attention_problem(problem, &call, error);
   if (status) return status;
   fovea_nn_place_heads(&call.problem, rows_first, &call);

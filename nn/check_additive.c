@@ -67,8 +67,8 @@ static void resolve(fovea_nn_additive_call *call) {
 static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, int64_t dim, fovea_nn_linear *copy,
                                fovea_error *error) {
   if (!*layer) return FOVEA_OK;
-  fovea_status status = fovea_nn_read_linear(*layer, copy, error);
-  if (!status) status = fovea_nn_check_linear(copy, error);
+  fovea_status status = fovea_nn_read_linear(name, *layer, copy, error);
+  if (!status) status = fovea_nn_check_linear(name, copy, error);
   if (status) return status;
   *layer = copy;
   if (copy->out == dim) return FOVEA_OK;

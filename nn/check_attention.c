@@ -137,8 +137,8 @@ static fovea_status check_settings(const fovea_nn_attention *a, const fovea_prob
   if (t->memory_values && !t->memory) unused = "memory_values", why = "memory is NULL";
   if (t->memory_positions && !a->rotary) unused = "memory_positions", why = "there is no rotary";
   if (t->memory_positions && !t->memory) unused = "memory_positions", why = "memory is NULL";
-  if (t->cache.sequences && !p->cache.segmented) unused = "sequences", why = "cache.segmented is 0";
-  if (t->cache.layer != 0 && !p->cache.segmented) unused = "layer", why = "cache.segmented is 0";
+  if (t->cache.sequences && !p->cache.segmented) unused = "cache.sequences", why = "cache.segmented is 0";
+  if (t->cache.layer != 0 && !p->cache.segmented) unused = "cache.layer", why = "cache.segmented is 0";
   if (t->rows_first && (p->cu_seqlens_q || p->cu_seqlens_kv)) unused = "rows_first", why = "the batch is packed";
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
   const fovea_status status =
@@ -308,7 +308,7 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
                                       const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                       fovea_nn_attention_call *call, fovea_error *error) {
   fovea_nn_attention *a = &call->attention;
-  fovea_status status = fovea_nn_read_attention(attention, a, error);
+  fovea_status status = fovea_nn_read_attention("attention", attention, a, error);
   if (!status) status = fovea_nn_read_attention_problem(problem, call, error);
   if (!status) status = fovea_nn_read_attention_tensors(tensors, &call->tensors, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);

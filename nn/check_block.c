@@ -25,13 +25,14 @@ static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int6
 static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,
                                     fovea_error *error) {
   fovea_nn_attention attention;
-  fovea_status status = fovea_nn_read_attention(given, &attention, error);
+  fovea_status status = fovea_nn_read_attention(name, given, &attention, error);
   if (status) return status;
   if (!attention.query || !attention.output) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.%s is NULL", name, attention.query ? "output" : "query");
   }
   status = fovea_nn_check_layer("query", attention.query, error);
   if (!status) status = fovea_nn_check_layer("output", attention.output, error);
+  status = fovea_fail_within(name, status, error);
   if (!status) status = check_dim(name, "query.in", attention.query->in, dim, error);
   return status ? status : check_dim(name, "output.out", attention.output->out, dim, error);
 }
@@ -82,8 +83,8 @@ fovea_status fovea_nn_check_block(const fovea_nn_block *b, const fovea_nn_attend
   const fovea_bounded flag = {"norm_first", b->norm_first, 0, 1};
   fovea_nn_attention attention;
   if (!b->self) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "self is NULL");
-  fovea_status status = fovea_nn_read_attention(b->self, &attention, error);
-  if (!status) status = fovea_nn_check_layer("query", attention.query, error);
+  fovea_status status = fovea_nn_read_attention("self", b->self, &attention, error);
+  if (!status) status = fovea_nn_check_layer("self.query", attention.query, error);
   if (!status) status = fovea_validate_bounds(NULL, &flag, 1, error);
   if (status) return status;
   const int64_t dim = attention.query->in;

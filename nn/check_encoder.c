@@ -30,8 +30,12 @@ fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encod
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
                                fovea_error *error) {
   const char *first = (const char *)encoder->blocks;
-  return fovea_nn_read_block((const fovea_nn_block *)(const void *)(first + (size_t)i * encoder->block_size), block,
-                             error);
+  const void *given = first + (size_t)i * encoder->block_size;
+  const fovea_status status = fovea_nn_read_block(given, block, NULL);
+  if (!status || !error) return status;
+  fovea_error room;
+  fovea_fail(&room, FOVEA_OK, "blocks[%jd]", i);
+  return fovea_nn_read_struct(room.text, given, block, sizeof *block, error);
 }
 
 static fovea_status read_tensors(const char *name, const fovea_nn_attending *attending,
@@ -42,9 +46,9 @@ static fovea_status read_tensors(const char *name, const fovea_nn_attending *att
   return fovea_nn_read_attention_tensors(attending->tensors, tensors, error);
 }
 
-fovea_status fovea_nn_read_encoder_rows(const fovea_nn_encoder_rows *given, fovea_nn_encoder_rows *rows,
-                                        fovea_error *error) {
-  return fovea_nn_read_struct("rows", given, rows, sizeof *rows, error);
+fovea_status fovea_nn_read_encoder_rows(const char *name, const fovea_nn_encoder_rows *given,
+                                        fovea_nn_encoder_rows *rows, fovea_error *error) {
+  return fovea_nn_read_struct(name, given, rows, sizeof *rows, error);
 }
 
 /* Ids and an embedding, or x; a table of positions for what is set about them. */
@@ -154,7 +158,7 @@ fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const f
                                         const fovea_execution *execution, fovea_nn_encoder_call *call,
                                         fovea_error *error) {
   fovea_status status = fovea_nn_read_encoder(encoder, &call->encoder, error);
-  if (!status) status = fovea_nn_read_encoder_rows(rows, &call->rows, error);
+  if (!status) status = fovea_nn_read_encoder_rows("rows", rows, &call->rows, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
   const fovea_nn_attending *cross = call->rows.cross;
@@ -191,7 +195,7 @@ static fovea_status make_crossing(const fovea_nn_encoder_call *call, int64_t i, 
   layer->crossing = &layer->cross;
   if (!call->cross_problem.cache.segmented || !layer->block.cross) return FOVEA_OK;
   t->cache.layer += i;
-  const fovea_status status = fovea_nn_read_attention(layer->block.cross, &layer->filled, error);
+  const fovea_status status = fovea_nn_read_attention("cross", layer->block.cross, &layer->filled, error);
   layer->filled.key = layer->filled.value = NULL;
   layer->block.cross = &layer->filled;
   return status;
@@ -241,8 +245,8 @@ static fovea_nn_matrix x_of(const fovea_nn_encoder_call *call) {
   return (fovea_nn_matrix){"x", call->rows.x, FOVEA_F32, call->rows.x ? call->row_count : 0, dim, dim};
 }
 
-/* Weights of the stack that are in no layer. */
-enum { STACK_PARTS = 7 };
+/* Tables, and all weights of the stack that are in no layer: first the tables, if there is no x. */
+enum { TABLES = 3, STACK_PARTS = 7 };
 
 static int parts_of(const fovea_nn_encoder_call *call, fovea_nn_matrix parts[STACK_PARTS]) {
   const fovea_nn_embedding *e = &call->embedding;
@@ -251,7 +255,7 @@ static int parts_of(const fovea_nn_encoder_call *call, fovea_nn_matrix parts[STA
     const fovea_nn_table *table;
   } tables[] = {{"tokens", &e->tokens}, {"token_types", &e->token_types}, {"positions", &e->positions}};
   int count = 0;
-  for (int i = 0; i < 3 && !call->rows.x; i++) {
+  for (int i = 0; i < TABLES && !call->rows.x; i++) {
     const fovea_nn_table *t = tables[i].table;
     parts[count++] =
         (fovea_nn_matrix){tables[i].name, t->data, t->type, t->data ? t->count : 0, call->dim, t->stride};
@@ -272,7 +276,7 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, fov
   fovea_nn_matrix parts[STACK_PARTS];
   const int count = parts_of(call, parts);
   fovea_status status = FOVEA_OK;
-  for (int i = 0; i < count && !status; i++) status = fovea_nn_check_matrix(&parts[i], 0, error);
+  for (int i = 0; i < TABLES && !call->rows.x && !status; i++) status = fovea_nn_check_table(&parts[i], error);
   call->block_size = 0;
   for (int64_t i = 0; i < call->encoder.count && !status; i++) {
     fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT];

@@ -115,17 +115,17 @@ static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *erro
 static fovea_status check_block(int64_t layer, const fovea_nn_block *given, fovea_error *error) {
   fovea_nn_block b;
   fovea_nn_attention a;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd] is NULL", layer);
-  fovea_status status = fovea_nn_read_block(given, &b, error);
-  if (!status && !b.self) status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self is NULL", layer);
-  if (!status) status = fovea_nn_read_attention(b.self, &a, error);
+  fovea_error name;
+  fovea_fail(&name, FOVEA_OK, "blocks[%jd]", layer);
+  fovea_status status = fovea_nn_read_struct(name.text, given, &b, sizeof b, error);
+  if (!status) status = fovea_fail_within(name.text, fovea_nn_read_attention("self", b.self, &a, error), error);
   if (status) return status;
   if (b.cross) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "blocks[%jd].cross is set and would not be used: a stream has encoder layers", layer);
+                      "%s.cross is set and would not be used: a stream has encoder layers", name.text);
   }
   if (a.key && a.value && a.query) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self.%s is NULL", layer,
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.self.%s is NULL", name.text,
                     !a.query ? "query"
                     : a.key  ? "value"
                              : "key");
@@ -258,7 +258,7 @@ static fovea_status place_layers(fovea_nn_stream *stream, float *rows, fovea_err
     fovea_nn_stream_layer *layer = &stream->layers[i];
     *layer = (fovea_nn_stream_layer){.rows = rows + i * count};
     status = fovea_nn_read_block(stream->streaming.blocks[i], &layer->block, error);
-    if (!status) status = fovea_nn_read_attention(layer->block.self, &layer->attention, error);
+    if (!status) status = fovea_nn_read_attention("self", layer->block.self, &layer->attention, error);
     layer->key = layer->attention.key;
     layer->value = layer->attention.value;
     layer->attention.key = layer->attention.value = NULL;

@@ -82,8 +82,9 @@ fovea_status fovea_nn_read_struct(const char *name, const void *given, void *cop
   return status;
 }
 
-fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error) {
-  const fovea_status status = fovea_nn_read_struct("linear", given, linear, sizeof *linear, error);
+fovea_status fovea_nn_read_linear(const char *name, const fovea_nn_linear *given, fovea_nn_linear *linear,
+                                  fovea_error *error) {
+  const fovea_status status = fovea_nn_read_struct(name, given, linear, sizeof *linear, error);
   if (status) return status;
   fovea_resolve_stride(&linear->weight_stride, linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS ? 0 : linear->in);
   return FOVEA_OK;
@@ -104,9 +105,9 @@ fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, const 
   return FOVEA_OK;
 }
 
-fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
-                                     fovea_error *error) {
-  return fovea_nn_read_struct("attention", given, attention, sizeof *attention, error);
+fovea_status fovea_nn_read_attention(const char *name, const fovea_nn_attention *given,
+                                     fovea_nn_attention *attention, fovea_error *error) {
+  return fovea_nn_read_struct(name, given, attention, sizeof *attention, error);
 }
 
 fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
@@ -153,8 +154,9 @@ void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size,
   fovea_nn_write_defaults(rows, struct_size, &defaults, sizeof defaults);
 }
 
-fovea_status fovea_nn_read_norm(const fovea_nn_norm *given, fovea_nn_norm *norm, fovea_error *error) {
-  return fovea_nn_read_struct("norm", given, norm, sizeof *norm, error);
+fovea_status fovea_nn_read_norm(const char *name, const fovea_nn_norm *given, fovea_nn_norm *norm,
+                                fovea_error *error) {
+  return fovea_nn_read_struct(name, given, norm, sizeof *norm, error);
 }
 
 fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, int64_t dim, fovea_nn_norm_rows *rows,

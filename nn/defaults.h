@@ -17,18 +17,20 @@ static inline void fovea_nn_write_defaults(void *to, size_t struct_size, const v
  */
 fovea_status fovea_nn_read_struct(const char *name, const void *given, void *copy, size_t size, fovea_error *error);
 
-fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error);
+fovea_status fovea_nn_read_linear(const char *name, const fovea_nn_linear *given, fovea_nn_linear *linear,
+                                  fovea_error *error);
 /* Rows of a layer that was read. */
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, const fovea_nn_linear *linear,
                                        fovea_nn_linear_rows *rows, fovea_error *error);
 fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error);
-fovea_status fovea_nn_read_norm(const fovea_nn_norm *given, fovea_nn_norm *norm, fovea_error *error);
+fovea_status fovea_nn_read_norm(const char *name, const fovea_nn_norm *given, fovea_nn_norm *norm,
+                                fovea_error *error);
 /* Rows of a norm of `dim`. */
 fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, int64_t dim, fovea_nn_norm_rows *rows,
                                      fovea_error *error);
 
-fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
-                                     fovea_error *error);
+fovea_status fovea_nn_read_attention(const char *name, const fovea_nn_attention *given,
+                                     fovea_nn_attention *attention, fovea_error *error);
 fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
                                              fovea_nn_attention_tensors *tensors, fovea_error *error);
 

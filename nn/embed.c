@@ -69,7 +69,7 @@ static fovea_status check_table(const char *name, const fovea_nn_table *table, i
                                  fovea_bounded_type("type", table->type)};
   const fovea_nn_matrix matrix = {name, table->data, table->type, table->count, dim, table->stride};
   fovea_status status = fovea_validate_bounds(name, sizes, 2, error);
-  if (!status) status = fovea_nn_check_matrix(&matrix, 0, error);
+  if (!status) status = fovea_nn_check_table(&matrix, error);
   return status ? status : fovea_nn_check_apart(y, &matrix, error);
 }
 

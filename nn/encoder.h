@@ -13,8 +13,8 @@ typedef struct fovea_nn_encoder_shape {
 } fovea_nn_encoder_shape;
 
 fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error);
-fovea_status fovea_nn_read_encoder_rows(const fovea_nn_encoder_rows *given, fovea_nn_encoder_rows *rows,
-                                        fovea_error *error);
+fovea_status fovea_nn_read_encoder_rows(const char *name, const fovea_nn_encoder_rows *given,
+                                        fovea_nn_encoder_rows *rows, fovea_error *error);
 fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given, fovea_nn_encoder_decoder *model,
                                            fovea_error *error);
 

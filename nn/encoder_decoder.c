@@ -71,13 +71,13 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
                               const fovea_nn_encoder_rows *target, const fovea_execution *execution,
                               coding_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_encoder_decoder(model, &call->model, error);
-  if (!status) status = fovea_nn_read_encoder_rows(target, &call->target, error);
+  if (!status) status = fovea_nn_read_encoder_rows("target", target, &call->target, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   call->plan_memory = fovea_nn_plan_memory_of(&call->execution);
   call->source_plans = call->target_plans = fovea_nn_plans_in(&call->plan_memory);
   call->with_source = source != NULL;
   if (status || !source) return status;
-  status = fovea_nn_read_encoder_rows(source, &call->source, error);
+  status = fovea_nn_read_encoder_rows("source", source, &call->source, error);
   return status ? status : join(call, error);
 }
 
@@ -104,7 +104,7 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
     fovea_nn_block block;
     fovea_nn_attention cross;
     status = fovea_nn_block_at(&decoder, i, &block, error);
-    if (!status) status = fovea_nn_read_attention(block.cross, &cross, error);
+    if (!status) status = fovea_nn_read_attention("cross", block.cross, &cross, error);
     if (status) return status;
     if (!cross.key || cross.key->in == source->dim) continue;
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].cross.key.in is %jd; rows of the source have %jd",

@@ -32,26 +32,32 @@ static fovea_status check_out(const char *name, const fovea_nn_linear *linear, i
                     name, linear->out, kv_heads, dim);
 }
 
-/* Reads the cross-attention of layer i. */
-static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_attention *attention,
-                               fovea_error *error) {
+/* Checks the cross-attention of a layer. */
+static fovea_status check_cross(const memory_call *call, const fovea_nn_attention *attention, fovea_error *error) {
   const fovea_problem *p = &call->problem;
-  fovea_nn_block block;
-  fovea_status status = fovea_nn_block_at(&call->decoder, i, &block, error);
-  if (status) return status;
-  if (!block.cross) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].cross is NULL", i);
-  status = fovea_nn_read_attention(block.cross, attention, error);
-  if (!status) status = check_out("key", attention->key, p->kv_heads, p->qk_dim, error);
+  fovea_status status = check_out("key", attention->key, p->kv_heads, p->qk_dim, error);
   if (!status) status = check_out("value", attention->value, p->kv_heads, p->v_dim, error);
   if (status) return status;
   if (attention->bias_key || attention->bias_value) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "blocks[%jd].cross.%s is given together with caches", i,
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is given together with caches",
                       attention->bias_key ? "bias_key" : "bias_value");
   }
   if (call->tensors.memory_values || attention->value->in == attention->key->in) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "value.in is %jd and key.in is %jd: they differ, but memory_values is NULL",
                     attention->value->in, attention->key->in);
+}
+
+/* Reads the cross-attention of layer i. */
+static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_attention *attention,
+                               fovea_error *error) {
+  fovea_nn_block block;
+  fovea_error name;
+  fovea_status status = fovea_nn_block_at(&call->decoder, i, &block, error);
+  if (status) return status;
+  fovea_fail(&name, FOVEA_OK, "blocks[%jd].cross", i);
+  status = fovea_nn_read_attention(name.text, block.cross, attention, error);
+  return status ? status : fovea_fail_within(name.text, check_cross(call, attention, error), error);
 }
 
 /* The memory's rows are at positions 0, 1, ..., or at those of a list. */

@@ -6,7 +6,7 @@
 
 int fovea_nn_add_linear(const fovea_nn_linear *given, fovea_nn_matrix *parts, int count) {
   fovea_nn_linear linear;
-  if (!given || fovea_nn_read_linear(given, &linear, NULL) != FOVEA_OK) return count;
+  if (!given || fovea_nn_read_linear("", given, &linear, NULL) != FOVEA_OK) return count;
   parts[count] = fovea_nn_weights_of(&linear);
   parts[count + 1] = fovea_nn_bias_of(&linear);
   return count + 2;
@@ -19,7 +19,7 @@ static fovea_nn_matrix row_of(const char *name, const void *numbers, int64_t cou
 
 int fovea_nn_add_norm(const fovea_nn_norm *given, fovea_nn_matrix *parts, int count) {
   fovea_nn_norm norm;
-  if (!given || fovea_nn_read_norm(given, &norm, NULL) != FOVEA_OK) return count;
+  if (!given || fovea_nn_read_norm("", given, &norm, NULL) != FOVEA_OK) return count;
   parts[count] = row_of("gamma", norm.gamma, norm.dim);
   parts[count + 1] = row_of("beta", norm.beta, norm.dim);
   return count + 2;
@@ -54,7 +54,7 @@ static int add_rotary(const fovea_rotary *given, fovea_nn_matrix *parts, int cou
 
 int fovea_nn_add_attention(const fovea_nn_attention *given, fovea_nn_matrix *parts, int count) {
   fovea_nn_attention a;
-  if (!given || fovea_nn_read_attention(given, &a, NULL) != FOVEA_OK) return count;
+  if (!given || fovea_nn_read_attention("", given, &a, NULL) != FOVEA_OK) return count;
   const fovea_nn_linear *linears[] = {a.query, a.key, a.value, a.output};
   for (int i = 0; i < 4; i++) count = fovea_nn_add_linear(linears[i], parts, count);
   count = add_rotary(a.rotary, parts, count);

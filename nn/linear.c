@@ -31,13 +31,13 @@ fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear) {
   return (fovea_nn_matrix){"bias", linear->bias, FOVEA_F32, linear->bias ? 1 : 0, linear->out, 0};
 }
 
-fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *error) {
+static fovea_status check_fields(const fovea_nn_linear *linear, fovea_error *error) {
   const fovea_bounded sizes[] = {{"in", linear->in, 1, FOVEA_DIM_LIMIT}, {"out", linear->out, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded kinds[] = {fovea_bounded_type("weight_type", linear->weight_type),
                                  {"layout", (int)linear->layout, 0, FOVEA_NN_WEIGHTS_IN_PANELS},
                                  {"activation", (int)linear->activation, 0, FOVEA_NN_ACTIVATIONS - 1}};
-  fovea_status status = fovea_validate_bounds("linear", sizes, 2, error);
-  if (!status) status = fovea_validate_bounds("linear", kinds, 3, error);
+  fovea_status status = fovea_validate_bounds(NULL, sizes, 2, error);
+  if (!status) status = fovea_validate_bounds(NULL, kinds, 3, error);
   if (status) return status;
   if (linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS && linear->weight_stride != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -45,19 +45,23 @@ fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *e
                       linear->weight_stride);
   }
   if (fovea_nn_panel_elements(linear->in, linear->out, linear->weight_type) == 0) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "linear.in %jd times linear.out %jd is more than 2^57",
-                      linear->in, linear->out);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "in %jd times out %jd is more than 2^57", linear->in,
+                      linear->out);
   }
   const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   status = fovea_nn_check_matrix(&weights, 0, error);
   return status ? status : fovea_nn_check_matrix(&bias, 0, error);
 }
 
+fovea_status fovea_nn_check_linear(const char *name, const fovea_nn_linear *linear, fovea_error *error) {
+  return fovea_fail_within(name, check_fields(linear, error), error);
+}
+
 fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error) {
   fovea_nn_linear packed = *linear;
   if (linear->layout != FOVEA_NN_WEIGHTS_IN_ROWS) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "layout is FOVEA_NN_WEIGHTS_IN_PANELS; weights to be packed lie in rows");
+                      "linear.layout is FOVEA_NN_WEIGHTS_IN_PANELS; weights to be packed lie in rows");
   }
   packed.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
   packed.weights = panels;
@@ -104,7 +108,7 @@ fovea_status fovea_nn_check_output(const fovea_nn_linear *given, const fovea_nn_
                                    fovea_error *error) {
   fovea_nn_linear linear;
   fovea_nn_linear_rows rows;
-  fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  fovea_status status = fovea_nn_read_linear("linear", given, &linear, error);
   if (!status) status = fovea_nn_read_linear_rows(given_rows, &linear, &rows, error);
   return status ? status : fovea_nn_check_linear_rows(&linear, &rows, error);
 }
@@ -149,9 +153,8 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
 
 fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error) {
   fovea_nn_linear linear;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
-  const fovea_status status = fovea_nn_read_linear(given, &linear, error);
-  return status ? status : fovea_nn_check_linear(&linear, error);
+  const fovea_status status = fovea_nn_read_linear(name, given, &linear, error);
+  return status ? status : fovea_nn_check_linear(name, &linear, error);
 }
 
 /* Products of pairs need bf16 on both sides, and pairs of dims that lie together, as in panels. */
@@ -170,10 +173,10 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   fovea_execution execution;
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs;
-  fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  fovea_status status = fovea_nn_read_linear("linear", given, &linear, error);
   if (!status) status = fovea_nn_read_linear_rows(given_rows, &linear, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
-  if (!status) status = fovea_nn_check_linear(&linear, error);
+  if (!status) status = fovea_nn_check_linear("linear", &linear, error);
   if (!status) status = fovea_nn_check_linear_rows(&linear, &rows, error);
   if (!status) status = fovea_nn_dispatch(execution.isa, &kernels, error);
   if (!status) status = choose_pairs(&linear, &rows, execution.isa, &pairs, error);

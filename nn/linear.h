@@ -35,8 +35,9 @@ static inline int64_t fovea_nn_panel_stride(int64_t in, fovea_type type) {
 fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear);
 fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear);
 
-fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *error);
-/* Checks a caller's layer that is part of something, with its instruction set. It may not be NULL. */
+/* Checks a layer that was read. `name` is the caller's name of it. */
+fovea_status fovea_nn_check_linear(const char *name, const fovea_nn_linear *linear, fovea_error *error);
+/* Reads and checks a caller's layer that is part of something, with its instruction set. It may not be NULL. */
 fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error);
 /* Checks the rows of a layer that was checked. */
 fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,

@@ -22,6 +22,9 @@ const char *fovea_nn_singular(const char *name);
  * pointer and stride. */
 fovea_status fovea_nn_check_matrix(const fovea_nn_matrix *matrix, int is_output, fovea_error *error);
 
+/* Checks a table, a struct of the caller's with type, stride and data of its own. */
+fovea_status fovea_nn_check_table(const fovea_nn_matrix *table, fovea_error *error);
+
 /* Checks that an output shares no byte with rows of another matrix. */
 fovea_status fovea_nn_check_apart(const fovea_nn_matrix *output, const fovea_nn_matrix *other, fovea_error *error);
 

@@ -31,8 +31,8 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
   const fovea_bounded kind = {"kind", (int)norm->kind, 0, FOVEA_NN_RMS_NORM};
   const fovea_nn_matrix gamma = factors_of("gamma", norm->gamma, norm->dim);
   const fovea_nn_matrix beta = factors_of("beta", norm->beta, norm->dim);
-  fovea_status status = fovea_validate_bounds("norm", &dim, 1, error);
-  if (!status) status = fovea_validate_bounds("norm", &kind, 1, error);
+  fovea_status status = fovea_validate_bounds(NULL, &dim, 1, error);
+  if (!status) status = fovea_validate_bounds(NULL, &kind, 1, error);
   if (status) return status;
   if (!(norm->eps >= 0 && norm->eps <= 3.4e38)) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "eps is %g; it must be from 0 to 3.4e38", norm->eps);
@@ -46,13 +46,12 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
 
 fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *given, fovea_error *error) {
   fovea_nn_norm norm;
-  if (!given) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
-  const fovea_status status = fovea_nn_read_norm(given, &norm, error);
+  const fovea_status status = fovea_nn_read_norm(name, given, &norm, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   const fovea_status checked = check_norm(&norm, error);
   fovea_float_end(caller);
-  return checked;
+  return fovea_fail_within(name, checked, error);
 }
 
 /* A tensor that is not there must not have settings. */
@@ -124,7 +123,7 @@ fovea_status fovea_nn_norm_run(const fovea_nn_norm *given, const fovea_nn_norm_r
   fovea_nn_norm_rows rows;
   fovea_execution execution;
   norm_job data = {.norm = &norm, .rows = &rows};
-  fovea_status status = fovea_nn_read_norm(given, &norm, error);
+  fovea_status status = fovea_nn_read_norm("norm", given, &norm, error);
   if (!status) status = fovea_nn_read_norm_rows(given_rows, norm.dim, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (status) return status;
@@ -132,6 +131,7 @@ fovea_status fovea_nn_norm_run(const fovea_nn_norm *given, const fovea_nn_norm_r
   status = check_norm(&norm, error);
   if (!status) data.eps = rounded_eps(norm.eps);
   fovea_float_end(caller);
+  fovea_fail_within("norm", status, error);
   if (!status) status = check_rows(&norm, &rows, error);
   if (!status) status = fovea_nn_dispatch(execution.isa, &data.kernels, error);
   if (status) return status;

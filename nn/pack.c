@@ -35,9 +35,9 @@ fovea_status fovea_nn_pack(const fovea_nn_linear *given, void *panels, const fov
                            fovea_error *error) {
   fovea_nn_linear linear;
   fovea_execution execution;
-  fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  fovea_status status = fovea_nn_read_linear("linear", given, &linear, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
-  if (!status) status = fovea_nn_check_linear(&linear, error);
+  if (!status) status = fovea_nn_check_linear("linear", &linear, error);
   if (!status) status = fovea_nn_check_packing(&linear, panels, error);
   if (status) return status;
   const pack_job job = {&linear, panels};

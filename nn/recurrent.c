@@ -48,8 +48,8 @@ void fovea_nn_cell_rows_init_sized(fovea_nn_cell_rows *rows, size_t struct_size,
 
 static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, fovea_nn_linear *copy, int gates,
                                int64_t dim, fovea_error *error) {
-  fovea_status status = fovea_nn_read_linear(*layer, copy, error);
-  if (!status) status = fovea_nn_check_linear(copy, error);
+  fovea_status status = fovea_nn_read_linear(name, *layer, copy, error);
+  if (!status) status = fovea_nn_check_linear(name, copy, error);
   if (status) return status;
   *layer = copy;
   if (dim == 0) dim = copy->in;

@@ -176,7 +176,7 @@ static fovea_status check_numbers(fovea_nn_graph_call *call, fovea_error *error)
 static fovea_status check_layer(fovea_nn_graph_call *call, fovea_error *error) {
   if (!call->graph.edge) return FOVEA_OK;
   fovea_status status = fovea_nn_check_layer("edge", call->graph.edge, error);
-  if (!status) status = fovea_nn_read_linear(call->graph.edge, &call->edge, error);
+  if (!status) status = fovea_nn_read_linear("edge", call->graph.edge, &call->edge, error);
   if (status) return status;
   call->graph.edge = &call->edge;
   fovea_resolve_strides(&call->tensors.feature_strides, (fovea_strides){0, 0, call->edge.in});
@@ -350,8 +350,13 @@ static fovea_status check_edge_strides(const fovea_nn_graph_call *call, fovea_er
   const fovea_shape weights = fovea_make_shape("weight", 1, 1, t->weights ? edges : 0, g->heads,
                                                (fovea_strides){0, 0, t->weight_stride}, fovea_type_bits(FOVEA_F32));
   fovea_reach reach;
-  const fovea_status status = fovea_validate_strides(&features, 0, &reach, error);
-  return status ? status : fovea_validate_strides(&weights, 0, &reach, error);
+  int64_t low, high;
+  if (!fovea_shape_range(&weights, &low, &high)) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "weight_stride is %jd; %jd rows of weights reach further than 2^57 from the first",
+                      t->weight_stride, edges);
+  }
+  return fovea_validate_strides(&features, 0, &reach, error);
 }
 
 static fovea_status check_tensors(const fovea_nn_graph_call *call, fovea_error *error) {

@@ -56,7 +56,7 @@ static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int6
 static fovea_status check_kv_b(fovea_nn_latent_call *call, fovea_error *error) {
   const fovea_nn_latent *l = &call->latent;
   fovea_status status = fovea_nn_check_layer("kv_b_proj", l->kv_b_proj, error);
-  if (!status) status = fovea_nn_read_linear(l->kv_b_proj, &call->kv_b, error);
+  if (!status) status = fovea_nn_read_linear("kv_b_proj", l->kv_b_proj, &call->kv_b, error);
   if (!status) status = check_width("kv_b_proj", "in", call->kv_b.in, l->kv_lora_rank, error);
   if (status) return status;
   status = check_width("kv_b_proj", "out", call->kv_b.out, l->heads * (l->qk_nope_head_dim + l->v_head_dim), error);
@@ -140,8 +140,8 @@ static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error
   const fovea_nn_latent_tensors *t = &call->tensors;
   const int segmented = call->problem.cache.segmented;
   const char *unused = NULL, *why = "cache.segmented is 0";
-  if (t->cache.layer != 0 && !segmented) unused = "layer";
-  if (t->cache.sequences && !segmented) unused = "sequences";
+  if (t->cache.layer != 0 && !segmented) unused = "cache.layer";
+  if (t->cache.sequences && !segmented) unused = "cache.sequences";
   if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) {
     unused = t->residual_type != FOVEA_F32 ? "residual_type" : "residual_stride", why = "residual is NULL";
   }
@@ -149,7 +149,7 @@ static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error
   const fovea_status status = fovea_nn_refuse_unused_positions(
       t->first_position, t->first_positions, t->rotary_positions, call->latent.rotary != NULL, segmented, error);
   if (status) return status;
-  if (segmented && !t->cache.sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences is NULL");
+  if (segmented && !t->cache.sequences) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cache.sequences is NULL");
   return FOVEA_OK;
 }
 
@@ -158,13 +158,13 @@ static fovea_status count_segments(fovea_nn_latent_call *call, fovea_error *erro
   for (int64_t b = 0; call->tensors.cache.sequences && b < call->problem.batch; b++) {
     const fovea_sequence *sequence = &call->tensors.cache.sequences[b];
     if (sequence->count < 0 || sequence->count > INT32_MAX) {
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].count is %jd; it must be from 0 to %jd", b,
-                        sequence->count, (int64_t)INT32_MAX);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cache.sequences[%jd].count is %jd; it must be from 0 to %jd",
+                        b, sequence->count, (int64_t)INT32_MAX);
     }
-    const fovea_status status = fovea_check_segment_size(sequence, b, error);
+    const fovea_status status = fovea_fail_within("cache", fovea_check_segment_size(sequence, b, error), error);
     if (status) return status;
     if (sequence->count > 0 && !sequence->segments) {
-      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].segments is NULL", b);
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cache.sequences[%jd].segments is NULL", b);
     }
     call->segments += sequence->count;
   }

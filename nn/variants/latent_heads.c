@@ -130,9 +130,9 @@ static fovea_status check_sizes(const fovea_segment *s, int64_t width, int64_t e
                                 fovea_error *error) {
   const int heads = s->kv_heads != 0 && s->kv_heads != 1;
   if (!heads && (s->qk_dim == 0 || s->qk_dim == width)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "sequences[%jd].segments[%jd].%s is %jd; a latent cache has %jd",
-                    entry, i, heads ? "kv_heads" : "qk_dim", heads ? s->kv_heads : s->qk_dim,
-                    heads ? (int64_t)1 : width);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "cache.sequences[%jd].segments[%jd].%s is %jd; a latent cache has %jd", entry, i,
+                    heads ? "kv_heads" : "qk_dim", heads ? s->kv_heads : s->qk_dim, heads ? (int64_t)1 : width);
 }
 
 static fovea_status check_segment(const fovea_segment *s, int64_t width, int64_t entry, int64_t i,
@@ -143,18 +143,19 @@ static fovea_status check_segment(const fovea_segment *s, int64_t width, int64_t
   if (s->k_layout != FOVEA_KEYS_IN_ROWS) {
     return fovea_fail(
         error, FOVEA_ERROR_ARGUMENT,
-        "sequences[%jd].segments[%jd].k_layout is FOVEA_KEYS_IN_PANELS; keys of latent attention lie in rows",
+        "cache.sequences[%jd].segments[%jd].k_layout is FOVEA_KEYS_IN_PANELS; keys of latent attention lie in rows",
         entry, i);
   }
   if (s->v && (s->v != s->k || s->v_type != s->k_type)) {
     return fovea_fail(
         error, FOVEA_ERROR_UNUSED,
-        "sequences[%jd].segments[%jd].v is set and would not be used: values are the keys' first dims", entry, i);
+        "cache.sequences[%jd].segments[%jd].v is set and would not be used: values are the keys' first dims", entry,
+        i);
   }
   if (type >= 0 && type < FOVEA_TYPES) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "sequences[%jd].segments[%jd].k_type is %jd; it must be from 0 to %jd", entry, i, (int64_t)type,
-                    (int64_t)FOVEA_TYPES - 1);
+                    "cache.sequences[%jd].segments[%jd].k_type is %jd; it must be from 0 to %jd", entry, i,
+                    (int64_t)type, (int64_t)FOVEA_TYPES - 1);
 }
 
 fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea_nn_latent_segments *segments,

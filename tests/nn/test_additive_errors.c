@@ -51,7 +51,7 @@ static void test_refused(void **state) {
   REFUSED(t.struct_size++, FOVEA_ERROR_ARGUMENT, "tensors");
   REFUSED(a.dim = 0, FOVEA_ERROR_ARGUMENT, "dim is 0");
   REFUSED(query.out = 5, FOVEA_ERROR_ARGUMENT, "query.out is 5");
-  REFUSED(query.struct_size = 1, FOVEA_ERROR_ARGUMENT, "linear");
+  REFUSED(query.struct_size = 1, FOVEA_ERROR_ARGUMENT, "query.struct_size");
   REFUSED(t.batch = 0, FOVEA_ERROR_ARGUMENT, "batch is 0");
   REFUSED(t.q_len = -1, FOVEA_ERROR_ARGUMENT, "q_len is -1");
   REFUSED(t.v_dim = 0, FOVEA_ERROR_ARGUMENT, "v_dim is 0");

@@ -340,7 +340,7 @@ static void test_refused(void **state) {
   REFUSED(m.attention.rotary = &turning;
           tensors.rotary_positions = (const int64_t *)(const void *)((const char *)listed + 2),
           FOVEA_ERROR_ARGUMENT, "rotary_positions");
-  REFUSED(tensors.cache.layer = 1, FOVEA_ERROR_UNUSED, "layer");
+  REFUSED(tensors.cache.layer = 1, FOVEA_ERROR_UNUSED, "cache.layer");
   REFUSED(m.attention.bias_key = x, FOVEA_ERROR_ARGUMENT, "bias_value");
   REFUSED(m.attention.bias_key = m.attention.bias_value = x;
           problem.window_left = 3, FOVEA_ERROR_UNUSED, "bias_key: window");
@@ -349,7 +349,11 @@ static void test_refused(void **state) {
   REFUSED(m.value.in--, FOVEA_ERROR_ARGUMENT, "value.in");
   REFUSED(fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, 0, 0, DIM, DIM);
           e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
-  REFUSED(m.query.out = -4, FOVEA_ERROR_ARGUMENT, "linear.out");
+  REFUSED(m.key.weights = NULL, FOVEA_ERROR_ARGUMENT, "key.weights is NULL");
+  REFUSED(m.value.weight_stride = INT64_MAX, FOVEA_ERROR_ARGUMENT, "value.weight_stride is 9223372036854775807");
+  REFUSED(m.output.activation = (fovea_nn_activation)99, FOVEA_ERROR_ARGUMENT, "output.activation is 99");
+  REFUSED(m.query.struct_size = 3, FOVEA_ERROR_ARGUMENT, "query.struct_size is 3");
+  REFUSED(m.query.out = -4, FOVEA_ERROR_ARGUMENT, "query.out is -4");
   REFUSED(problem.batch = INT64_C(1) << 47, FOVEA_ERROR_ARGUMENT, "batch");
   REFUSED(problem.batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   REFUSED(tensors.memory_type = FOVEA_BF16, FOVEA_ERROR_UNUSED, "memory_type");

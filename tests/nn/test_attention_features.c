@@ -480,9 +480,9 @@ static void test_refused(void **state) {
   REFUSED(p.state = 1, FOVEA_ERROR_UNUSED, "problem.state is set and would not be used");
   REFUSED(p.k_type = FOVEA_BF16, FOVEA_ERROR_UNUSED, "problem.k_type is set and would not be used");
   REFUSED(p.v_strides.head = 0, FOVEA_ERROR_UNUSED, "problem.v_strides is set and would not be used");
-  REFUSED(t.cache.layer = LAYERS, FOVEA_ERROR_ARGUMENT, "layer");
-  REFUSED(p.kv_len = ROOM + 1, FOVEA_ERROR_ARGUMENT, "sequences[0]: position");
-  REFUSED(t.cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences");
+  REFUSED(t.cache.layer = LAYERS, FOVEA_ERROR_ARGUMENT, "cache.layer is");
+  REFUSED(p.kv_len = ROOM + 1, FOVEA_ERROR_ARGUMENT, "cache.sequences[0]: position");
+  REFUSED(t.cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "cache.sequences is NULL");
 }
 
 /* Averages and the key of a bias go with fewer features. */

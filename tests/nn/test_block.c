@@ -214,17 +214,19 @@ static void test_refused(void **state) {
   REFUSED(p.block.struct_size = 0, FOVEA_ERROR_ARGUMENT, "block.struct_size is 0, less than");
   REFUSED(p.block.struct_size = SIZE_MAX, FOVEA_ERROR_ARGUMENT,
           "block.struct_size: or the struct was not initialised");
-  REFUSED(p.norms[2].eps = -1, FOVEA_ERROR_ARGUMENT, "eps");
-  REFUSED(p.norms[0].struct_size = 0, FOVEA_ERROR_ARGUMENT, "norm");
+  REFUSED(p.norms[2].eps = -1, FOVEA_ERROR_ARGUMENT, "feed_norm.eps");
+  REFUSED(p.norms[0].struct_size = 0, FOVEA_ERROR_ARGUMENT, "self_norm.struct_size");
   REFUSED(tensors.struct_size = 8, FOVEA_ERROR_ARGUMENT, "tensors");
+  REFUSED(p.self[0].in = 0, FOVEA_ERROR_ARGUMENT, "self.query.in is 0");
+  REFUSED(p.self[3].weight_type = (fovea_type)9, FOVEA_ERROR_ARGUMENT, "self.output.weight_type is 9");
   REFUSED(p.self[3].out--, FOVEA_ERROR_ARGUMENT, "self.output.out");
   REFUSED(tensors.x = x, FOVEA_ERROR_UNUSED, "self.tensors.x is set and would not be used");
   REFUSED(self.problem = NULL, FOVEA_ERROR_ARGUMENT, "self: problem");
   REFUSED(tensors.y_stride = 4096, FOVEA_ERROR_UNUSED, "self.tensors.y_stride is set and would not be used");
   REFUSED(tensors.x_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "self.tensors.x_type is set and would not be used");
-  REFUSED(p.up.out = p.down.in = -1000, FOVEA_ERROR_ARGUMENT, "linear.out");
+  REFUSED(p.up.out = p.down.in = -1000, FOVEA_ERROR_ARGUMENT, "up.out is -1000");
   REFUSED(p.block.norm_first = 2, FOVEA_ERROR_ARGUMENT, "norm_first");
-  REFUSED(p.self_attention.struct_size = 7, FOVEA_ERROR_ARGUMENT, "attention");
+  REFUSED(p.self_attention.struct_size = 7, FOVEA_ERROR_ARGUMENT, "self.struct_size");
   REFUSED(p.self[1].in--, FOVEA_ERROR_ARGUMENT, "key.in");
   REFUSED(problem.batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   REFUSED(problem.causal = 2, FOVEA_ERROR_ARGUMENT, "causal");

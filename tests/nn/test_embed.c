@@ -233,6 +233,9 @@ static void test_refused(void **state) {
   REFUSED_CALL(c.e.tokens.count = -1, FOVEA_ERROR_ARGUMENT, "tokens.count is -1");
   REFUSED_CALL(c.e.tokens = none, FOVEA_ERROR_ARGUMENT, "tokens.data is NULL");
   REFUSED_CALL(c.e.positions.type = (fovea_type)7, FOVEA_ERROR_ARGUMENT, "positions.type is 7");
+  REFUSED_CALL(c.e.tokens.stride = INT64_MAX, FOVEA_ERROR_ARGUMENT, "tokens.stride is 9223372036854775807");
+  REFUSED_CALL(c.e.positions.data = (const char *)c.e.positions.data + 1, FOVEA_ERROR_ARGUMENT,
+               "positions.data is 1 bytes off");
   REFUSED_CALL(c.r.y = NULL, FOVEA_ERROR_ARGUMENT, "y is NULL");
   REFUSED_CALL(c.r.y_stride = 1, FOVEA_ERROR_ARGUMENT, "y_stride");
   REFUSED_CALL(c.e.positions.data = c.r.y, FOVEA_ERROR_ARGUMENT, "y shares memory with positions");

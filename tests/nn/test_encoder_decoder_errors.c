@@ -28,8 +28,8 @@ static void test_refused(void **state) {
   REFUSED(c.model.struct_size--, FOVEA_ERROR_ARGUMENT, "model");
   REFUSED(c.model.encoder = NULL, FOVEA_ERROR_ARGUMENT, "encoder");
   REFUSED(c.model.decoder = NULL, FOVEA_ERROR_ARGUMENT, "decoder");
-  REFUSED(c.source.struct_size--, FOVEA_ERROR_ARGUMENT, "rows.struct_size");
-  REFUSED(c.target.struct_size--, FOVEA_ERROR_ARGUMENT, "rows.struct_size");
+  REFUSED(c.source.struct_size--, FOVEA_ERROR_ARGUMENT, "source.struct_size");
+  REFUSED(c.target.struct_size--, FOVEA_ERROR_ARGUMENT, "target.struct_size");
   REFUSED(c.target.cross = NULL, FOVEA_ERROR_ARGUMENT, "cross");
   REFUSED(c.tensors[2].memory = c.memory, FOVEA_ERROR_UNUSED, "cross.tensors.memory");
   REFUSED(c.problems[2].cache.segmented = 1, FOVEA_ERROR_UNUSED,
@@ -81,10 +81,10 @@ static void test_unprepared(void **state) {
   UNPREPARED(c.model.decoder = NULL, FOVEA_ERROR_ARGUMENT, "decoder");
   UNPREPARED(c.over[2].tensors = NULL, FOVEA_ERROR_ARGUMENT, "cross");
   UNPREPARED(decoder.layers[2].block.cross = NULL, FOVEA_ERROR_ARGUMENT, "blocks[2].cross is NULL");
-  UNPREPARED(decoder.layers[2].cross_attention.key = NULL, FOVEA_ERROR_ARGUMENT, "key");
-  UNPREPARED(decoder.layers[1].cross[2].out--, FOVEA_ERROR_ARGUMENT, "value.out is 23");
-  UNPREPARED(decoder.layers[1].cross[2].in--, FOVEA_ERROR_ARGUMENT, "value.in");
-  UNPREPARED(decoder.layers[0].cross_attention.bias_key = y, FOVEA_ERROR_UNUSED, "bias_key");
+  UNPREPARED(decoder.layers[2].cross_attention.key = NULL, FOVEA_ERROR_ARGUMENT, "blocks[2].cross.key is NULL");
+  UNPREPARED(decoder.layers[1].cross[2].out--, FOVEA_ERROR_ARGUMENT, "blocks[1].cross.value.out is 23");
+  UNPREPARED(decoder.layers[1].cross[2].in--, FOVEA_ERROR_ARGUMENT, "blocks[1].cross.value.in");
+  UNPREPARED(decoder.layers[0].cross_attention.bias_key = y, FOVEA_ERROR_UNUSED, "blocks[0].cross.bias_key");
   UNPREPARED(c.problems[2].batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   UNPREPARED(c.tensors[2].memory = NULL, FOVEA_ERROR_ARGUMENT, "memory");
   UNPREPARED(c.tensors[2].cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences");

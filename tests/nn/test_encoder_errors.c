@@ -74,7 +74,7 @@ static void test_refused(void **state) {
   REFUSED(e->count = 0, FOVEA_ERROR_ARGUMENT, "encoder.count");
   REFUSED(e->block_size = 8, FOVEA_ERROR_ARGUMENT, "block_size");
   REFUSED(e->embedding = NULL, FOVEA_ERROR_ARGUMENT, "embedding");
-  REFUSED(stack.layers[2].block.struct_size = 7, FOVEA_ERROR_ARGUMENT, "block");
+  REFUSED(stack.layers[2].block.struct_size = 7, FOVEA_ERROR_ARGUMENT, "blocks[2].struct_size");
   REFUSED(stack.layers[1].block.up = NULL, FOVEA_ERROR_ARGUMENT, "up");
   REFUSED(stack.layers[0].block.self = NULL, FOVEA_ERROR_ARGUMENT, "self");
   REFUSED(stack.layers[1].self[1].in--, FOVEA_ERROR_ARGUMENT, "key.in");
@@ -89,6 +89,9 @@ static void test_refused(void **state) {
   REFUSED(rows.ids = wrong, FOVEA_ERROR_ARGUMENT, "ids[2] is 11");
   REFUSED(rows.id_type = 2, FOVEA_ERROR_ARGUMENT, "id_type");
   REFUSED(rows.x = x, FOVEA_ERROR_UNUSED, "ids");
+  REFUSED(stack.embedding.tokens.stride = INT64_MAX, FOVEA_ERROR_ARGUMENT, "tokens.stride is 9223372036854775807");
+  REFUSED(stack.embedding.positions.type = (fovea_type)7, FOVEA_ERROR_ARGUMENT, "positions.type is 7");
+  REFUSED(stack.embedding.tokens.data = (const char *)x + 1, FOVEA_ERROR_ARGUMENT, "tokens.data is 1 bytes");
   REFUSED(rows.x = x; rows.ids = NULL; rows.position_ids = ids, FOVEA_ERROR_UNUSED, "position_ids");
   REFUSED(rows.x = y + 1; rows.ids = NULL, FOVEA_ERROR_ARGUMENT, "y shares memory with x");
   REFUSED(rows.token_type_ids = types, FOVEA_ERROR_UNUSED, "token_type_ids");
@@ -96,7 +99,7 @@ static void test_refused(void **state) {
   REFUSED(rows.position_ids = types; over.tensors.first_positions = firsts, FOVEA_ERROR_UNUSED, "first_positions");
   REFUSED(over.tensors.first_position = 1;
           over.tensors.first_positions = firsts, FOVEA_ERROR_UNUSED, "first_position");
-  REFUSED(stack.final_norm.struct_size--, FOVEA_ERROR_ARGUMENT, "norm");
+  REFUSED(stack.final_norm.struct_size--, FOVEA_ERROR_ARGUMENT, "final_norm.struct_size");
   REFUSED(rows.y = weights_of(stack.layers[0].up.weights), FOVEA_ERROR_ARGUMENT, "y shares memory with weights");
   REFUSED(rows.y = weights_of(stack.layers[2].self[1].bias), FOVEA_ERROR_ARGUMENT, "y shares memory with bias");
   REFUSED(rows.y = weights_of(stack.layers[1].norms[0].gamma), FOVEA_ERROR_ARGUMENT, "y shares memory");
@@ -105,7 +108,7 @@ static void test_refused(void **state) {
   turning.cosines = turning.sines = y;
   turning.table_rows = LENGTH;
   REFUSED(stack.layers[1].self_attention.rotary = &turning, FOVEA_ERROR_ARGUMENT, "y shares memory with cosines");
-  REFUSED(over.tensors.cache.layer = 1, FOVEA_ERROR_UNUSED, "layer");
+  REFUSED(over.tensors.cache.layer = 1, FOVEA_ERROR_UNUSED, "cache.layer");
   REFUSED(over.tensors.mask = mask, FOVEA_ERROR_UNUSED, "mask");
   REFUSED(over.problem.batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   REFUSED(over.problem.causal = 2, FOVEA_ERROR_ARGUMENT, "causal");
@@ -172,7 +175,7 @@ static void test_caches_stay(void **state) {
   assert_memory_not_equal(caches[0], zeros, sizeof zeros);
   memset(y, 0, sizeof y);
   STEP_REFUSED(e.isa = "nonsense", FOVEA_ERROR_ARGUMENT, "isa: nonsense");
-  STEP_REFUSED(stack.final_norm.eps = -1, FOVEA_ERROR_ARGUMENT, "eps");
+  STEP_REFUSED(stack.final_norm.eps = -1, FOVEA_ERROR_ARGUMENT, "final_norm.eps");
   STEP_REFUSED(rotary.dims = 64;
                stack.layers[1].self_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT, "dims is 64");
   STEP_REFUSED(

@@ -207,9 +207,9 @@ static void test_norm_errors(void **state) {
   norm = good, norm.kind = (fovea_nn_norm_kind)2;
   assert_refused(&norm, &rows, FOVEA_ERROR_ARGUMENT, "kind");
   norm = good, norm.eps = -1e-9;
-  assert_refused(&norm, &rows, FOVEA_ERROR_ARGUMENT, "eps");
+  assert_refused(&norm, &rows, FOVEA_ERROR_ARGUMENT, "norm.eps");
   norm = good, norm.eps = (double)NAN;
-  assert_refused(&norm, &rows, FOVEA_ERROR_ARGUMENT, "eps");
+  assert_refused(&norm, &rows, FOVEA_ERROR_ARGUMENT, "norm.eps");
   norm = good, norm.beta = x;
   assert_refused(&norm, &rows, FOVEA_ERROR_UNUSED, "beta");
   norm = good, norm.gamma = y + 4;

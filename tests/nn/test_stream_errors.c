@@ -70,19 +70,19 @@ static void test_refused(void **state) {
 static void test_refused_layers(void **state) {
   (void)state;
   REFUSED(m.blocks[1] = NULL, FOVEA_ERROR_ARGUMENT, "blocks[1]");
-  REFUSED(m.parts[1].block.self = NULL, FOVEA_ERROR_ARGUMENT, "blocks[1]");
+  REFUSED(m.parts[1].block.self = NULL, FOVEA_ERROR_ARGUMENT, "blocks[1].self is NULL");
   REFUSED(m.parts[1].block.cross = &m.parts[0].attention, FOVEA_ERROR_UNUSED,
           "blocks[1].cross is set and would not be used");
-  REFUSED(m.parts[0].attention.key = NULL, FOVEA_ERROR_ARGUMENT, "key");
+  REFUSED(m.parts[0].attention.key = NULL, FOVEA_ERROR_ARGUMENT, "blocks[0].self.key");
   REFUSED(m.parts[1].attention.key = m.parts[1].attention.value = NULL, FOVEA_ERROR_ARGUMENT, "key");
   REFUSED(m.parts[1].attention.bias_key = m.parts[1].attention.bias_value = sinks, FOVEA_ERROR_UNUSED, "bias_key");
   REFUSED(m.parts[1].linears[1].in--, FOVEA_ERROR_ARGUMENT, "key.in");
   REFUSED(m.parts[1].linears[2].out--, FOVEA_ERROR_ARGUMENT, "value.out");
-  REFUSED(m.parts[1].linears[5].weights = NULL, FOVEA_ERROR_ARGUMENT, "weights");
-  REFUSED(m.parts[0].norms[0].eps = -1, FOVEA_ERROR_ARGUMENT, "eps");
+  REFUSED(m.parts[1].linears[5].weights = NULL, FOVEA_ERROR_ARGUMENT, "down.weights");
+  REFUSED(m.parts[0].norms[0].eps = -1, FOVEA_ERROR_ARGUMENT, "self_norm.eps");
   REFUSED(m.parts[1].norms[1].dim++, FOVEA_ERROR_ARGUMENT, "feed_norm.dim: norm");
   REFUSED(m.parts[1].block.norm_first = 2, FOVEA_ERROR_ARGUMENT, "norm_first");
-  REFUSED(m.parts[1].block.struct_size = 3, FOVEA_ERROR_ARGUMENT, "block");
+  REFUSED(m.parts[1].block.struct_size = 3, FOVEA_ERROR_ARGUMENT, "blocks[1].struct_size");
   REFUSED(m.rotary.dims = 8, FOVEA_ERROR_ARGUMENT, "dims");
   assert_int_equal(fovea_nn_stream_size(NULL), 0);
   assert_int_equal(measured(fovea_nn_stream_scratch_size(NULL, with_threads(1), measured_size(), NULL)), 0);

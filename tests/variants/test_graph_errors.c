@@ -41,7 +41,7 @@ static void use_kind(fovea_nn_graph *graph, fovea_nn_graph_tensors *tensors, fov
     fovea_nn_linear edge;                                                                                          \
     fovea_nn_graph g;                                                                                              \
     fovea_nn_graph_tensors t;                                                                                      \
-    fovea_error error = {.text = "linear.struct_size is 1, less than 64"};                                         \
+    fovea_error error = {.text = "edge.struct_size is 1, less than 64"};                                           \
     fovea_nn_linear_init(&edge, IN, WIDTH, layer_weights);                                                         \
     use_kind(&g, &t, kind);                                                                                        \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
@@ -125,7 +125,7 @@ static void test_pointers(void **state) {
   TRANSFORMER((t.edge_starts = later, t.features = more, t.feature_strides.row = INT64_C(1) << 60),
               FOVEA_ERROR_ARGUMENT, "feature_strides");
   TRANSFORMER((t.edge_starts = later, t.weights = outputs + 90, t.weight_stride = INT64_MIN / 2),
-              FOVEA_ERROR_ARGUMENT, "weight_strides");
+              FOVEA_ERROR_ARGUMENT, "weight_stride: 2^57");
   TRANSFORMER(
       (edge.out = WIDTH + 1, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
       FOVEA_ERROR_ARGUMENT, "edge.out is 9");
@@ -133,7 +133,7 @@ static void test_pointers(void **state) {
       (edge.weights = outputs, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
       FOVEA_ERROR_ARGUMENT, "y: weights of edge");
   TRANSFORMER((edge.struct_size = 1, g.edge = &edge, t.features = more), FOVEA_ERROR_ARGUMENT,
-              "linear.struct_size is 1, less than 64");
+              "edge.struct_size is 1, less than 64");
 }
 
 static void test_edges(void **state) {

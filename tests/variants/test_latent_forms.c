@@ -201,15 +201,15 @@ static void test_refusals(void **state) {
   m.latent.form = FOVEA_NN_LATENT_EXPANDED, m.latent.absorbed = NULL;
   c.segments[0].kv_heads = 2;
   REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
-          "sequences[0].segments[0].kv_heads is 2; a latent cache has 1");
+          "cache.sequences[0].segments[0].kv_heads is 2; a latent cache has 1");
   c.segments[0].kv_heads = 0; /* not known */
   c.segments[0].qk_dim++;
   REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
-          "sequences[0].segments[0].qk_dim is ");
+          "cache.sequences[0].segments[0].qk_dim is ");
   c.segments[0].qk_dim--;
   c.segments[0].v = y;
   REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_UNUSED,
-          "sequences[0].segments[0].v is set and would not be used");
+          "cache.sequences[0].segments[0].v is set and would not be used");
   assert_int_equal(fovea_nn_latent_absorb(&m.latent, NULL, NULL), FOVEA_ERROR_ARGUMENT);
   assert_int_equal(fovea_nn_latent_absorb(NULL, y, NULL), FOVEA_ERROR_ARGUMENT);
   free(c.memory);
