@@ -9,6 +9,7 @@
 #include "wild.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum { RULES = 24, ARRAYS = 3 * RULES, LONGEST = 300, WIDEST = 2000 };
 
@@ -197,13 +198,24 @@ static void expect_bits_of_mask(const fovea_pattern *pattern, const fovea_patter
   trial_destroy(&patterned);
 }
 
+/* Of sound numbers only a rule may be refused: it is missing, its rows, nodes, blocks or what they name lie beyond the
+ * pattern, its parents go in a circle, or an axis is shorter than its dilation. */
+static int may_be_refused(const char *field) {
+  static const char *const names[] = {"rule", "left",   "right",   "first",     "rows",    "nodes",
+                                      "axis", "blocks", "parents", "positions", "columns", "keys["};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strncmp(field, names[i], strlen(names[i])) == 0) return 1;
+  return 0;
+}
+
 static void try_pattern(struct scene *scene, const fovea_pattern_options *options, struct bytes *bytes) {
   fovea_error error;
   fovea_pattern *pattern = (fovea_pattern *)(void *)&error;
   const fovea_status status = fovea_pattern_create(options, &pattern, &error);
   if (status != FOVEA_OK) {
     expect_failure(status, &error);
-    EXPECT(pattern == NULL && (scene->wild || status == FOVEA_ERROR_ARGUMENT));
+    EXPECT(pattern == NULL);
+    EXPECT(scene->wild || (status == FOVEA_ERROR_ARGUMENT && may_be_refused(error.field)));
     return;
   }
   EXPECT(fovea_pattern_bytes(pattern) > 0);
