@@ -252,9 +252,6 @@ fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_f
   const fovea_format *formats[2] = {k_format, v_format};
   fovea_status status = fovea_read_pages(pages, &known, error);
   if (!status) status = check_sizes(&known, error);
-  if (!status && pages->struct_size < sizeof known && (k_format || v_format))
-    status = fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pages.struct_size is %ju; formats need %ju",
-                        (uint64_t)pages->struct_size, (uint64_t)sizeof known);
   for (int values = 0; values < 2 && !status; values++) {
     const int64_t dim = values ? known.v_dim : known.qk_dim;
     if (!formats[values]) continue;
