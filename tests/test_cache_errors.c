@@ -207,6 +207,8 @@ static void test_append_positions(void **state) {
   (void)state;
   APPEND_REFUSED(counts[1] = ROWS + 1, FOVEA_ERROR_ARGUMENT, "row_counts[1]", "5", "4");
   APPEND_REFUSED(counts[0] = -1, FOVEA_ERROR_ARGUMENT, "row_counts[0]", "-1");
+  APPEND_REFUSED(rows->first_positions = NULL;
+                 rows->first_position = -1, FOVEA_ERROR_ARGUMENT, "first_position is -1");
   APPEND_REFUSED(firsts[1] = -1, FOVEA_ERROR_ARGUMENT, "first_positions[1]", "-1");
   APPEND_REFUSED(firsts[0] = INT64_MAX, FOVEA_ERROR_ARGUMENT, "first_positions[0]");
   APPEND_REFUSED(firsts[1] = 45, FOVEA_ERROR_ARGUMENT, "sequences[1]", "0 to 47", "45 to 48");

@@ -1,5 +1,6 @@
 /* The texts of errors: numbers at the ends of their ranges, in every locale, and texts that are cut off. */
 #include "src/base/error.h"
+#include "src/base/groups.h"
 #include "support/check.h"
 
 #include <locale.h>
@@ -23,6 +24,8 @@ static void assert_numbers(void) {
   assert_string_equal(text, "0.500000, -1024.000000, 1.500000e20, 0.000000");
   write_text(text, sizeof text, "%g, %g, %g", (double)NAN, (double)INFINITY, (double)-INFINITY);
   assert_string_equal(text, "nan, inf, -inf");
+  write_text(text, sizeof text, "%d%%, %d", -7, 2147483647);
+  assert_string_equal(text, "-7%, 2147483647");
 }
 
 static void test_numbers(void **state) {
@@ -120,10 +123,29 @@ static void test_within(void **state) {
   assert_string_equal(error.text, "No memory for a plan");
 }
 
+/* What a build leaves out is refused with the switch that leaves it out. */
+static void test_groups(void **state) {
+  (void)state;
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  for (int i = 0; i < info.group_count; i++) {
+    fovea_error error;
+    const fovea_group_report *group = &info.groups[i];
+    assert_int_equal(fovea_fail_left_out(i, &error), FOVEA_ERROR_UNSUPPORTED);
+    assert_string_equal(error.field, "");
+    assert_non_null(strstr(error.text, group->what));
+    assert_non_null(strstr(error.text, group->without));
+    assert_int_equal(fovea_refuse_group("pattern", 1u << i | 1u << (info.group_count - 1), &error),
+                     FOVEA_ERROR_UNSUPPORTED);
+    assert_string_equal(error.field, "pattern");
+    assert_non_null(strstr(error.text, group->without));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_locale),
                                      cmocka_unit_test(test_sizes),   cmocka_unit_test(test_status),
                                      cmocka_unit_test(test_fields),  cmocka_unit_test(test_long_fields),
-                                     cmocka_unit_test(test_within)};
+                                     cmocka_unit_test(test_within),  cmocka_unit_test(test_groups)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

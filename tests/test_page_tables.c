@@ -282,8 +282,11 @@ static void test_refused_truncations(void **state) {
   /* The second table names a page twice that has one user: by then pages of both tables were released. */
   cache.tables[2][1] = cache.tables[2][0];
   cache.counts[2] = 2;
+  assert_int_equal(fovea_page_share(&cache.pool, cache.tables[0][0], NULL), FOVEA_OK); /* it keeps its users, too */
   REFUSED(truncate(&cache, none, &error), FOVEA_ERROR_ARGUMENT,
           "tables[13] is 2; page_counts[2] is 2, but that page is not in use");
+  assert_true(fovea_page_is_shared(&cache.pool, cache.tables[0][0]));
+  assert_int_equal(fovea_page_release(&cache.pool, cache.tables[0][0], NULL), FOVEA_OK);
   cache.counts[2] = 1;
   assert_users(&cache);
   assert_int_equal(truncate(&cache, none, NULL), FOVEA_OK);

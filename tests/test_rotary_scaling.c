@@ -224,10 +224,16 @@ static void test_refused_scalings(void **state) {
   SCALING_REFUSED(YARN, scaling.slow_turns = 0, FOVEA_ERROR_ARGUMENT, "slow_turns is 0");
   SCALING_REFUSED(YARN, scaling.exact_pairs = 2, FOVEA_ERROR_ARGUMENT, "exact_pairs is 2");
   SCALING_REFUSED(YARN, scaling.attention_factor = -1, FOVEA_ERROR_ARGUMENT, "attention_factor is -1");
+  SCALING_REFUSED(YARN, scaling.mscale = (double)INFINITY;
+                  scaling.mscale_all_dim = 1, FOVEA_ERROR_ARGUMENT, "mscale is inf");
+  SCALING_REFUSED(YARN, scaling.mscale = 1;
+                  scaling.mscale_all_dim = (double)NAN, FOVEA_ERROR_ARGUMENT, "mscale_all_dim is nan");
   SCALING_REFUSED(YARN, scaling.mscale = 1, FOVEA_ERROR_UNUSED, "mscale is set");
   SCALING_REFUSED(YARN, scaling.mscale = scaling.mscale_all_dim = 1;
                   scaling.attention_factor = 1, FOVEA_ERROR_UNUSED, "mscale: attention_factor is 1");
   SCALING_REFUSED(LONGROPE, scaling.long_factors = NULL, FOVEA_ERROR_ARGUMENT, "long_factors is NULL");
+  SCALING_REFUSED(LONGROPE, scaling.short_factors = (const double *)(const void *)((const char *)short_factors + 4),
+                  FOVEA_ERROR_ARGUMENT, "short_factors is not at a multiple of");
   SCALING_REFUSED(LONGROPE, static const double zeros[LONGROPE_PAIRS];
                   scaling.short_factors = zeros, FOVEA_ERROR_ARGUMENT, "short_factors[0] is 0");
   SCALING_REFUSED(PROPORTIONAL, scaling.rotated_dims = 98, FOVEA_ERROR_ARGUMENT, "rotated_dims is 98");

@@ -369,6 +369,16 @@ static void test_refusals(void **state) {
   REFUSED(call.tensors.shaw.values = trial.o.data, FOVEA_ERROR_ARGUMENT, "o shares memory with shaw.values");
   REFUSED(call.tensors.shaw.keys = trial.lse.data, FOVEA_ERROR_ARGUMENT, "lse shares memory with shaw.keys");
   trial_destroy(&trial);
+  /* Tables of more than 2^57 bytes: 8 heads of 8193 vectors of 2^40 dims. */
+  fovea_plan *plan;
+  fovea_error error;
+  static const char *const words[] = {"shaw.keys", "2^55", NULL};
+  fovea_problem_init(&problem, 1, 8, 8, 1, 1, INT64_C(1) << 40, 1);
+  problem.shaw.kind = FOVEA_SHAW_KEYS;
+  problem.shaw.distance = FOVEA_SHAW_DISTANCE_LIMIT;
+  problem.shaw.heads = 8;
+  assert_int_equal(fovea_plan_create(&problem, NULL, &plan, &error), FOVEA_ERROR_ARGUMENT);
+  assert_says(&error, FOVEA_ERROR_ARGUMENT, words);
 }
 
 int main(void) {

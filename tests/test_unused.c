@@ -1,5 +1,7 @@
 /* Settings that would not be used are refused, with a text that names them and why: if a call ignored one, it would
  * give the answer to another problem. Each case sets one such thing in a call that succeeds. */
+#include "src/feature/all_features.h"
+#include "src/feature/refuse.h"
 #include "support/refusals.h"
 #include "support/single_task.h"
 
@@ -199,11 +201,23 @@ static void test_new_rows(void **state) {
   for (size_t i = 0; i < sizeof numbers; i++) assert_int_equal(((const unsigned char *)numbers)[i], 0x3a);
 }
 
+/* The texts of refusals take what is refused from the problem: where nothing is set, they refuse nothing. */
+static void test_nothing(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+  assert_int_equal(fovea_refuse_field(&problem, FOVEA_FEATURE_MASK, 1, "", NULL), FOVEA_OK);
+  assert_int_equal(fovea_refuse_stray(&problem, FOVEA_HAS(LENGTHS), NULL), FOVEA_OK);
+  assert_int_equal(fovea_refuse_value(&problem, NULL), FOVEA_OK);
+  assert_string_equal(fovea_set_switch(&problem, FOVEA_FEATURE_SOFTCAP), "");
+  assert_int_equal(fovea_list_inputs(FOVEA_FEATURE_SOFTCAP, NULL, NULL, NULL), 0); /* no feature with numbers */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules),    cmocka_unit_test(test_sinks),        cmocka_unit_test(test_segments),
       cmocka_unit_test(test_states),   cmocka_unit_test(test_single_tasks), cmocka_unit_test(test_executions),
-      cmocka_unit_test(test_rotation), cmocka_unit_test(test_new_rows),
+      cmocka_unit_test(test_rotation), cmocka_unit_test(test_new_rows),     cmocka_unit_test(test_nothing),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

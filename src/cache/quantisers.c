@@ -37,10 +37,9 @@ int fovea_quantiser_knows(const fovea_format *f) {
   case FOVEA_QUANTISE_KIVI:
     return f->formula == FOVEA_FORMULA_MINIMUM && is_unsigned(f) && f->key_group != 0;
   case FOVEA_QUANTISE_ORT:
-    return with_scale && (is_signed(f) || is_unsigned(f)) && !f->table && f->key_group == 0;
-  default:
-    return 0;
+    break;
   }
+  return with_scale && (is_signed(f) || is_unsigned(f)) && !f->table && f->key_group == 0;
 }
 
 int fovea_table_ascends(const fovea_format *format) {

@@ -12,7 +12,7 @@ int fovea_platform_cpus(void);
 int fovea_platform_read_text(const char *path, char *text, size_t size);
 /* A number that differs between a process and the child that fork() made of it. */
 long fovea_platform_process(void);
-/* The FOVEA_CPU_* bits that an AArch64 system reports beyond the base architecture; 0 on other systems. */
+/* The FOVEA_CPU_* bits that the system reports beyond the base architecture. For AArch64 only. */
 uint64_t fovea_platform_arm_features(void);
 
 /* Linux on x86-64: asks for AMX's tiles, for all threads of the process. Returns 0 if the system refuses. */

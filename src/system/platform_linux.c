@@ -52,12 +52,6 @@ uint64_t fovea_platform_arm_features(void) {
   return features;
 }
 
-#else
-
-uint64_t fovea_platform_arm_features(void) {
-  return 0;
-}
-
 #endif
 #endif
 

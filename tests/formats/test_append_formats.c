@@ -557,6 +557,15 @@ static void test_hadamard(void **state) {
   fovea_hadamard call; /* in place, twice: where it began */
   fovea_hadamard_init(&call, 1, 1, 1, 128, 128, y[0], y[0]);
   for (int i = 0; i < 2; i++) assert_int_equal(fovea_hadamard_apply(&call, NULL, NULL), FOVEA_OK);
+  fovea_error error;
+  fovea_hadamard bad = call;
+  bad.dim = 8192;
+  assert_int_equal(fovea_hadamard_apply(&bad, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "block: the dim is 8192, and must be at most 4096");
+  bad = call;
+  bad.batch = bad.rows = INT64_C(1) << 40;
+  assert_int_equal(fovea_hadamard_apply(&bad, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "batch: times rows");
   for (int64_t d = 0; d < 128; d++) assert_true(fabsf(y[0][d] - x[0][d]) < 1e-6f);
 }
 
@@ -573,6 +582,32 @@ static void assert_append_says(struct store *store, struct new_rows *n, fovea_st
     assert_true(side_is(&store->sides[side], &before[side]));
     side_forget(&before[side]);
   }
+}
+
+/* Rows of elements that have no format, rotated as they are appended. */
+static void test_rotated_elements(void **state) {
+  (void)state;
+  enum { QK = 12, V = 8, COUNT = 5 };
+  struct generator generator = {12};
+  static float k[HEADS * COUNT][QK], v[HEADS * COUNT][V], to_k[HEADS * COUNT][QK], to_v[HEADS * COUNT][V];
+  fovea_segment segment;
+  fovea_new_rows rows;
+  fovea_segment_init(&segment, 0, COUNT, QK, V, FOVEA_F32, to_k, to_v);
+  segment.k_head = COUNT * QK, segment.v_head = COUNT * V;
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
+  for (int i = 0; i < HEADS * COUNT; i++) {
+    for (int d = 0; d < QK; d++) k[i][d] = generator_uniform(&generator);
+    for (int d = 0; d < V; d++) v[i][d] = generator_uniform(&generator);
+  }
+  fovea_new_rows_init(&rows, 1, HEADS, COUNT, QK, V, k, v, &sequence);
+  rows.k_hadamard = 4, rows.v_hadamard = 8;
+  assert_int_equal(fovea_append(&rows, NULL, NULL, NULL), FOVEA_OK);
+  for (int i = 0; i < HEADS * COUNT; i++) {
+    hadamard(k[i], QK, 4);
+    hadamard(v[i], V, 8);
+  }
+  assert_memory_equal(to_k, k, sizeof k);
+  assert_memory_equal(to_v, v, sizeof v);
 }
 
 static void test_refusals(void **state) {
@@ -607,6 +642,19 @@ static void test_refusals(void **state) {
   append(&store, &rows, NULL, NULL); /* 16 keys are left for a last group */
   rows.rows.first_position += 32, rows.rows.rows = 16;
   append(&store, &rows, NULL, NULL);
+  static float wide[8192], narrow[8], scales[1];
+  static int8_t codes[8192];
+  const fovea_format i8 = narrow_format(FOVEA_FORMAT_I8_ROWS);
+  fovea_segment segment;
+  fovea_new_rows wide_rows;
+  fovea_error error;
+  fovea_segment_init(&segment, 0, 1, 8192, 8, FOVEA_F32, codes, narrow);
+  segment.k_format = &i8;
+  segment.k_scales.scales = scales;
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
+  fovea_new_rows_init(&wide_rows, 1, 1, 1, 8192, 8, wide, wide, &sequence);
+  assert_int_equal(fovea_append(&wide_rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "sequences[0].segments[0].k: qk_dim is 8192, and must be at most 4096");
   rows.rows.k = rows.rows.v = store.sides[1].scales.data;
   assert_append_says(&store, &rows, FOVEA_ERROR_ARGUMENT, "sequences[0].segments[0].v: share memory");
   rows_destroy(&rows);
@@ -685,9 +733,11 @@ static void test_ring_units(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_neighbours), cmocka_unit_test(test_ring_units), cmocka_unit_test(test_descriptors),
-      cmocka_unit_test(test_wide_rows),  cmocka_unit_test(test_presets),    cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_elements),   cmocka_unit_test(test_hadamard),   cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_neighbours),  cmocka_unit_test(test_ring_units),
+      cmocka_unit_test(test_descriptors), cmocka_unit_test(test_wide_rows),
+      cmocka_unit_test(test_presets),     cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_elements),    cmocka_unit_test(test_hadamard),
+      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_rotated_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

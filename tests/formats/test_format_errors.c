@@ -270,6 +270,14 @@ static void test_orders(void **state) {
   assert_int_equal(fovea_format_bytes(&format, 40, &error), 0);
   assert_error_says(&error, "format.order: 16 dims");
   assert_int_equal(fovea_format_bytes(&format, 64, &error), 2 * 64 * 128);
+  format = narrow_format(keys);
+  format.group = 3;
+  assert_int_equal(fovea_format_bytes(&format, 48, &error), 0);
+  assert_error_says(&error, "format.group is 3; it must be even");
+  format = narrow_format(I8);
+  format.group = 18; /* codes of 36 dims in two groups of 18 bytes */
+  assert_int_equal(fovea_format_panel_bytes(&format, 36, &error), 0);
+  assert_error_says(&error, "format.group is 18; it must have codes that fill words of 4 bytes");
   format = narrow_format(KIVI);
   format.order = FOVEA_ORDER_DIMS;
   format.order_keys = 96;
@@ -332,6 +340,7 @@ static void test_reach(void **state) {
   SEGMENT(I8, segment->v_head = -far, FOVEA_ERROR_ARGUMENT, "segments[1].v reaches");
   SEGMENT(I8, segment->v_head = INT64_MIN, FOVEA_ERROR_ARGUMENT, "segments[1].v reaches");
   SEGMENT(I8, segment->layers = 3; segment->k_layer = far / 2 + 1, FOVEA_ERROR_ARGUMENT, "segments[1].k reaches");
+  SEGMENT(I8, segment->layers = far / 512; segment->k_layer = far, FOVEA_ERROR_ARGUMENT, "segments[1].k reaches");
   SEGMENT(I8, segment->k_scales.row = far / 8, FOVEA_ERROR_ARGUMENT, "k_scales.scales reaches");
   SEGMENT(I8, segment->v_scales.head = INT64_MAX, FOVEA_ERROR_ARGUMENT, "v_scales.scales reaches");
   SEGMENT(I8, segment->layers = 2; segment->v_scales.layer = INT64_MIN, FOVEA_ERROR_ARGUMENT, "v_scales.scales");

@@ -322,6 +322,8 @@ static void test_refused(void **state) {
   MOVE_REFUSED(move.rotary = NULL; move.rotate_by = -22, FOVEA_ERROR_UNUSED, "rotate_by");
   MOVE_REFUSED(move.rotary = NULL; move.k_hadamard = 8, FOVEA_ERROR_UNUSED, "k_hadamard");
   MOVE_REFUSED(move.k_hadamard = 16, FOVEA_ERROR_ARGUMENT, "k_hadamard");
+  MOVE_REFUSED(move.qk_dim = 8192, FOVEA_ERROR_ARGUMENT, "qk_dim is 8192; keys that are rotated have at most 4096");
+  MOVE_REFUSED(move.qk_dim = 8192; move.k_hadamard = 2, FOVEA_ERROR_ARGUMENT, "k_hadamard: the dim is 8192");
   MOVE_REFUSED(move.rotate_by = (INT64_C(1) << 40) + 1, FOVEA_ERROR_ARGUMENT,
                "rotate_by rotates keys by 1099511627777");
   MOVE_REFUSED(rotary.dims = 42, FOVEA_ERROR_ARGUMENT, "dims is 42");

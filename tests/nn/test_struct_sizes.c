@@ -228,12 +228,12 @@ static const struct struct_kind kinds[] = {
     {"tensors", sizeof(fovea_nn_additive_tensors), set_additive_tensors, use_additive_tensors},
     {"cell", sizeof(fovea_nn_cell), set_cell, use_cell},
     {"rows", sizeof(fovea_nn_cell_rows), set_cell_rows, use_cell_rows},
-    {"linear", sizeof(fovea_nn_linear), set_linear, use_value},
-    {"linear", sizeof(fovea_nn_linear), set_hidden, use_hidden},
-    {"linear", sizeof(fovea_nn_linear), set_linear, use_down},
-    {"linear", sizeof(fovea_nn_linear), set_linear, use_key},
-    {"norm", sizeof(fovea_nn_norm), set_norm, use_feed_norm},
-    {"attention", sizeof(fovea_nn_attention), set_attention, use_self},
+    {"value", sizeof(fovea_nn_linear), set_linear, use_value},
+    {"hidden", sizeof(fovea_nn_linear), set_hidden, use_hidden},
+    {"down", sizeof(fovea_nn_linear), set_linear, use_down},
+    {"key", sizeof(fovea_nn_linear), set_linear, use_key},
+    {"feed_norm", sizeof(fovea_nn_norm), set_norm, use_feed_norm},
+    {"self", sizeof(fovea_nn_attention), set_attention, use_self},
     {"tensors", sizeof(fovea_nn_attention_tensors), set_self_tensors, use_self_tensors},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
