@@ -313,7 +313,8 @@ static void test_refused(void **state) {
   MOVE_REFUSED(move.struct_size = 8, FOVEA_ERROR_ARGUMENT, "move.struct_size: fovea_move_init");
   MOVE_REFUSED(move.sequence = NULL, FOVEA_ERROR_ARGUMENT, "sequence is NULL");
   MOVE_REFUSED(move.layers = 0, FOVEA_ERROR_ARGUMENT, "layers is 0");
-  MOVE_REFUSED(move.layers = 2, FOVEA_ERROR_ARGUMENT, "layers is 2: sequences[0].segments[0].layers is 1");
+  MOVE_REFUSED(move.layers = 2, FOVEA_ERROR_ARGUMENT,
+               "layers: is 2, so the last layer is 1; sequences[0].segments[0]");
   MOVE_REFUSED(move.begin = -1, FOVEA_ERROR_ARGUMENT, "begin is -1");
   MOVE_REFUSED(move.end = 29, FOVEA_ERROR_ARGUMENT, "end is 29");
   MOVE_REFUSED(move.to = -8, FOVEA_ERROR_ARGUMENT, "to is -8");

@@ -41,7 +41,7 @@ static void use_kind(fovea_nn_graph *graph, fovea_nn_graph_tensors *tensors, fov
     fovea_nn_linear edge;                                                                                          \
     fovea_nn_graph g;                                                                                              \
     fovea_nn_graph_tensors t;                                                                                      \
-    fovea_error error = {.text = "edge.struct_size is 1, and this library's is 64"};                             \
+    fovea_error error = {.text = "edge.struct_size is 1, and this library's is 64"};                               \
     fovea_nn_linear_init(&edge, IN, WIDTH, layer_weights);                                                         \
     use_kind(&g, &t, kind);                                                                                        \
     memset(outputs, 0x3a, sizeof outputs);                                                                         \
