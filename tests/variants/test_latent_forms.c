@@ -184,6 +184,10 @@ static void test_refusals(void **state) {
   REFUSES(t.y = NULL, FOVEA_ERROR_ARGUMENT, "y is NULL");
   REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences, t.cache.layer = 2), FOVEA_ERROR_ARGUMENT,
           "layer");
+  c.sequences[0].segment_size -= 8;
+  REFUSES((p.cache.segmented = 1, t.cache.sequences = c.sequences), FOVEA_ERROR_ARGUMENT,
+          "sequences[0].segment_size is ");
+  c.sequences[0].segment_size += 8;
   /* What only attention refuses has not changed the caches. */
   const size_t size = cache_size(&m.shape, FOVEA_F32);
   unsigned char *before = malloc(size);
