@@ -43,8 +43,8 @@ typedef struct fovea_code_scales {
 
 /* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
  * layers of a model that lie at equal distances. Strides count elements and may be negative; the last axis is
- * contiguous. Attention only reads segments; fovea_append() writes to them. Fields that are
- * not set must be 0: fill a segment with fovea_segment_init() or designated initialisers, or clear it first. */
+ * contiguous. Attention only reads segments; fovea_append() writes to them. Fields that are not set must be 0:
+ * fill a segment with fovea_segment_init() or designated initialisers, or clear it first. */
 typedef struct fovea_segment {
   int64_t first, rows;
   void *k, *v;               /* kv head 0 of position `first`; with panels: the panel that begins there */
@@ -88,7 +88,8 @@ struct fovea_sequence {
   size_t segment_size;           /* bytes of one; set by fovea_sequence_of() and the functions that make segments */
 };
 
-/* Returns a sequence of the segments of an array, with the size of a segment that this program was compiled with. */
+/* Returns a sequence of the segments of an array, with the size of a segment that this program was compiled
+ * with. */
 static inline fovea_sequence fovea_sequence_of(const fovea_segment *segments, int64_t count) {
   fovea_sequence sequence;
   sequence.segments = segments;
