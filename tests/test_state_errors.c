@@ -78,7 +78,7 @@ static void test_runs(void **state) {
   RUN_REFUSED(call.tensors.q = right_numbers + 8, FOVEA_ERROR_ARGUMENT, "state", "q");
   /* A state has no sink, so the numbers are not asked for, nor may they be set. */
   RUN_REFUSED(call.tensors.sink = trial.lse.data, FOVEA_ERROR_UNUSED, "sink is not NULL and would not be used",
-              "the result is a state", "fovea_state_finish() takes them");
+              "the result is a state", "fovea_state_finish() takes it");
 }
 
 /* Keys before the range are not read, so a state may lie there. At the range's first key it may not. */
