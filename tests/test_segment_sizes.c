@@ -1,6 +1,5 @@
-/* Segments have one size so far: every call that takes sequences or pages refuses another one, and writes nothing. Segments
- * that the library makes have that size, and no byte after them is written.
- */
+/* Segments have one size so far: every call that takes sequences or pages refuses another one, and writes nothing.
+ * Segments that the library makes have that size, and no byte after them is written. */
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/refusals.h"
