@@ -53,12 +53,15 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline, noclone, unused))
 #endif
 
-/* Marks a function that more than -Os makes longer but not faster: gcc peels and unswitches loops even if their bodies
- * are calls, work on whole vectors, or rarely run. */
+/* FOVEA_SHORT marks a function that more than -Os makes longer but not faster: gcc peels and unswitches loops even if
+ * their bodies are calls, work on whole vectors, or rarely run. FOVEA_MIDDLE marks a function that -Os makes slower, and
+ * -O3 only longer: it vectorises loops of a few rounds. */
 #if !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define FOVEA_SHORT __attribute__((optimize("Os")))
+#define FOVEA_SHORT  __attribute__((optimize("Os")))
+#define FOVEA_MIDDLE __attribute__((optimize("O2")))
 #else
 #define FOVEA_SHORT
+#define FOVEA_MIDDLE
 #endif
 
 /* FOVEA_NO_UNROLL leaves the next loop as it is. FOVEA_UNROLL unrolls the next loop completely; the trip count is a

@@ -99,7 +99,7 @@ FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys
   int64_t tiles = args->key_count / keys, lines = 0;
   if (args->prefetch_count == 0 || tiles == 0) return fetch;
   fetch.rows = fetch_rows(args->prefetch, args->prefetch_count);
-  for (int i = 0; i < args->prefetch_count; i++) lines += (args->prefetch[i].bytes + 63) / 64;
+  for (int i = 0; i < args->prefetch_count; i++) lines += fetch_lines_of(args->prefetch[i].bytes);
   fetch.before = (lines + tiles - 1) / tiles - FOVEA_SCORE_FETCH * (args->dim / SCORE_CHAIN_DIMS);
   return fetch;
 }
@@ -136,8 +136,8 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
 typedef void score_tile_function(const fovea_score_args *args, int key, score_fetch *fetch);
 
 /* All keys: first register tiles of `tile_keys` keys, then of two, then of one. */
-FOVEA_SHORT FOVEA_NOINLINE void score_keys(const fovea_score_args *args, int tile_keys, score_tile_function *whole,
-                                           score_tile_function *two, score_tile_function *one) {
+FOVEA_MIDDLE FOVEA_NOINLINE void score_keys(const fovea_score_args *args, int tile_keys, score_tile_function *whole,
+                                            score_tile_function *two, score_tile_function *one) {
   int key = 0;
   score_fetch fetch = score_plan_fetch(args, tile_keys);
   for (; key + tile_keys <= args->key_count; key += tile_keys) {

@@ -72,8 +72,8 @@ FOVEA_INLINE void store_typed(void *const *rows, int64_t dim, int row_count, int
   }
 }
 
-FOVEA_SHORT FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_t dim, int row_count,
-                                               int dims, const float *square){
+FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_t dim, int row_count, int dims,
+                                   const float *square){
     TYPED(args->type, store_typed(args->rows + row, dim, row_count, dims, square, constant))}
 
 /* Finishes and transposes one square of LANES rows and LANES dims. */

@@ -45,21 +45,22 @@ static const char *strides_of(const char *name) {
 fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,
                                     fovea_error *error) {
   static const char *const axes[] = {"batch", "head", "row"};
-  const char *const group = strides_of(shape->name);
   int64_t low, high, least;
   int axis;
   *reach = (fovea_reach){shape->name, 0, 0, shape->bits < 8 ? 1 : shape->bits / 8};
   if (fovea_shape_is_empty(shape)) return FOVEA_OK;
-  if (!fovea_shape_range(shape, &low, &high)) {
+  const int fits = fovea_shape_range(shape, &low, &high);
+  if (!fits || (is_output && !fovea_shape_is_apart(shape, &axis, &least))) {
+    const char *const group = strides_of(shape->name), *const name = group ? group : shape->name;
+    const char *const joint = group ? "" : "_";
+    if (!fits) {
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                        "%s%sstrides %jd, %jd, %jd: the elements reach further than 2^57 from the first", name,
+                        joint, shape->stride[0], shape->stride[1], shape->stride[2]);
+    }
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "%s%sstrides %jd, %jd, %jd: the elements reach further than 2^57 from the first",
-                      group ? group : shape->name, group ? "" : "_", shape->stride[0], shape->stride[1],
-                      shape->stride[2]);
-  }
-  if (is_output && !fovea_shape_is_apart(shape, &axis, &least)) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "%s%sstrides.%s is %jd; elements share memory unless its size is at least %jd",
-                      group ? group : shape->name, group ? "" : "_", axes[axis], shape->stride[axis], least);
+                      "%s%sstrides.%s is %jd; elements share memory unless its size is at least %jd", name, joint,
+                      axes[axis], shape->stride[axis], least);
   }
   reach->begin = low * shape->bits / 8; /* rows of bits begin at whole bytes */
   reach->end = high * shape->bits / 8 + reach->alignment;

@@ -6,23 +6,22 @@
  * take long enough to cover the latency of L3. */
 enum { PREFETCH_KEYS = 24 };
 
-static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, int64_t dim) {
-  list->rows[list->count++] = (fovea_fetch_row){row, fovea_bytes(type, dim)};
-}
-
 /* Lists `count` rows from `position` on, but none at `keys.end` or after it. Rows in panels are not prefetched. */
 static void fetch_run(const fovea_row_source *source, int64_t position, int64_t count, int64_t keys_end,
                       fovea_fetch_list *list) {
   int64_t end = position + count < keys_end ? position + count : keys_end;
+  fovea_fetch_row *row = list->rows + list->count;
   while (position < end) {
     fovea_row_run run = fovea_rows_at(source, position);
     if (run.panels || run.codes) {
       position = run.end;
       continue;
     }
+    const int64_t bytes = fovea_bytes(run.type, source->dim);
     for (; position < end && position < run.end; position++, run.row += run.step)
-      add_row(list, run.row, run.type, source->dim);
+      *row++ = (fovea_fetch_row){run.row, bytes};
   }
+  list->count = (int)(row - list->rows);
 }
 
 /* Rows of one place, one after the other. */
@@ -121,10 +120,15 @@ static int outputs_fetch(const fovea_problem *problem, const fovea_walk *walk, c
 static void fetch_rows_of_tiles(const fovea_problem *problem, const fovea_walk *walk, const fovea_tile *t,
                                 int first, int step, fovea_fetch_list *list) {
   const fovea_tile *unloaded = walk->unloaded;
+  fovea_fetch_row *row = list->rows + list->count;
+  int64_t bytes = fovea_bytes(problem->q_type, problem->qk_dim);
   for (int i = first; unloaded && i < unloaded->rows.count; i += step)
-    add_row(list, unloaded->queries[i], problem->q_type, problem->qk_dim);
-  if (!outputs_fetch(problem, walk, t)) return;
-  for (int i = first; i < t->rows.count; i += step) add_row(list, t->outputs[i], problem->o_type, problem->v_dim);
+    *row++ = (fovea_fetch_row){unloaded->queries[i], bytes};
+  if (outputs_fetch(problem, walk, t)) {
+    bytes = fovea_bytes(problem->o_type, problem->v_dim);
+    for (int i = first; i < t->rows.count; i += step) *row++ = (fovea_fetch_row){t->outputs[i], bytes};
+  }
+  list->count = (int)(row - list->rows);
 }
 
 /* The slice whose products take longest: there, prefetches are the farthest apart. */
