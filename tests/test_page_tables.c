@@ -241,6 +241,8 @@ static void test_refused_extensions(void **state) {
           FOVEA_ERROR_SPACE, "table_length is 2; ends[0] is 9, which needs 3 pages");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, 1, cache.counts, cache.lengths, longer),
           FOVEA_ERROR_ARGUMENT, "page_counts[0] is 2; it must be from 0 to table_length, which is 1");
+  REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, cache.counts, (&(const int64_t){-1}), longer),
+          FOVEA_ERROR_ARGUMENT, "lengths[0] is -1; it must be 0 or more");
   REFUSED(EXTEND(6, 1, 2, 0, 1), FOVEA_ERROR_ARGUMENT,
           "ends[2] is 2; it must be from lengths[2] to 281474976710656, and lengths[2] is 3");
   REFUSED(EXTEND(9, 1, 25, 0, 1), FOVEA_ERROR_SPACE, "table_length is 6; ends[2] is 25, which needs 7 pages");
