@@ -5,6 +5,7 @@
 fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
   const fovea_problem *p = &plan->problem;
   const fovea_mask_strides *mask = &p->mask.strides;
+  static const fovea_axes one_row = {{0, 0, 0}, 1, 32}; /* static: gcc for Windows keeps other constants in .data */
   switch (shape) {
   case FOVEA_SHAPE_Q:
     return (fovea_axes){p->q_strides, p->heads, fovea_type_bits(p->q_type)};
@@ -15,7 +16,7 @@ fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
   case FOVEA_SHAPE_MASK:
     return (fovea_axes){{mask->batch, mask->head, mask->row}, p->heads, fovea_mask_type_bits(p->mask.type)};
   case FOVEA_SHAPE_SINKS:
-    return (fovea_axes){{0, 0, 0}, 1, 32}; /* one row */
+    return one_row;
   default: {
     const fovea_output output = fovea_output_of(p, shape, plan->column_keys);
     const fovea_range *part = &plan->score_part.heads;
