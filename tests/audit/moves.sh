@@ -10,7 +10,7 @@ status=0
 
 for object in "$@"; do
   [[ $object == */arch/* ]] || continue
-  $nm "$object" | grep -i ' t ' >/dev/null || continue # empty: it is for another architecture, or left out
+  $nm "$object" | grep -i ' t [^.]' >/dev/null || continue # empty: for another architecture, or left out
   if ! $nm "$object" | grep ' fovea_unaligned_moves$' >/dev/null; then
     echo "$object is compiled without the macros"
     status=1
