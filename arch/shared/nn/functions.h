@@ -50,8 +50,8 @@ FOVEA_INLINE void vec_nearest_power(const vec *w, const float log2_e, const int 
 }
 
 /* 2^-32 (1 + e^-w). q is the polynomial of (e^-f - 1) / f. Only the last sum rounds: beside a power of 2^24 the one
- * is lost and added again. */
-FOVEA_INLINE void vec_one_and_power(const vec_powers *e, const float q[6], const int count, vec *sum) {
+ * is lost and added again. (Not const: with sanitizers gcc 12 takes what EACH sets for not set.) */
+FOVEA_INLINE void vec_one_and_power(vec_powers *e, const float q[6], const int count, vec *sum) {
   const vec one = vec_set1(0x1p-32f);
   vec p[FUNCTION_VECTORS], part[FUNCTION_VECTORS], lost[FUNCTION_VECTORS];
   EACH p[i] = vec_fma(vec_set1(q[0]), e->f[i], vec_set1(q[1]));
