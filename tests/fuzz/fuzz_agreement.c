@@ -55,14 +55,18 @@ static void poke_all(struct trial *trial, struct bytes *bytes) {
   for (int64_t i = 0; i < trial->problem.terms.count; i++) poke(&trial->terms[i], bytes);
 }
 
-static int is_grid(const fovea_problem *problem, int64_t term) {
-  return term < problem->terms.count && problem->terms.list[term].kind == FOVEA_POSITION_GRID;
+/* Whether a term may be out of range: a grid, whose cells are the problem's keys, or T5's buckets, whose distances are
+ * drawn apart from their number. */
+static int may_exclude(const fovea_problem *problem, int64_t term) {
+  if (term < 0 || term >= problem->terms.count) return 0;
+  const fovea_position_kind kind = problem->terms.list[term].kind;
+  return kind == FOVEA_POSITION_GRID || kind == FOVEA_POSITION_T5;
 }
 
-/* Whether the problem has what the headers exclude with this field: of two settings the other, a grid that has no cell
- * for an own key, or an own key that is not set. */
+/* Whether the problem has what the headers exclude with this field: of two settings the other, a term that may be
+ * out of range, or an own key that is not set. */
 static int is_excluded(const fovea_problem *problem, const char *field) {
-  if (strncmp(field, "terms.list[", 11) == 0) return strlen(field) == 13 && is_grid(problem, field[11] - '0');
+  if (strncmp(field, "terms.list[", 11) == 0) return may_exclude(problem, field[11] - '0');
   if (strcmp(field, "normaliser.divisor") == 0)
     return problem->normaliser.divisor == FOVEA_DIVISOR_KEYS && problem->terms.count > 0;
   if (strcmp(field, "activation.kind") == 0) return (problem->shaw.kind & FOVEA_SHAW_KEYS) != 0;
