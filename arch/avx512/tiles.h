@@ -35,8 +35,8 @@
 #define FOVEA_DECODE_KEY_VECTORS_1 4
 #define FOVEA_DECODE_VECTORS_8     2
 #define FOVEA_DECODE_VECTORS_4     4
-#define FOVEA_DECODE_VECTORS_2     8
-#define FOVEA_DECODE_VECTORS_1     8
+#define FOVEA_DECODE_VECTORS_2     4
+#define FOVEA_DECODE_VECTORS_1     4
 #define FOVEA_DECODE_CODES         2
 
 #endif

@@ -18,12 +18,16 @@ _Static_assert(FOVEA_DECODE_ROWS <= FOVEA_DECODE_ROWS_LIMIT, "arrays of decoding
 /* Only f32 has register tiles of eight rows. Elements of other types are widened once for four rows. */
 #define DECODE_EIGHT(type) (FOVEA_DECODE_VECTORS_8 > 0 && (type) == FOVEA_F32)
 
-/* Loads up to DECODE_SQUARE elements as f32. */
+/* Loads up to DECODE_SQUARE elements as f32, a vector at a time: a vector that is put together from single elements in
+ * memory waits for their stores. */
 FOVEA_SHORT FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type,
                                                float *elements) {
-  for (int i = 0; i < count; i++) {
-    TYPED(type, vec_store_first(elements + i, typed_load_first(row, first + i, 1, constant), 1))
+  int i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    TYPED(type, vec_store(elements + i, typed_load(row, first + i, constant)))
   }
+  if (i < count)
+    TYPED(type, vec_store_first(elements + i, typed_load_first(row, first + i, count - i, constant), count - i))
 }
 
 /* Returns how many rows the register tile from `row` on has: 8, 4, 2 or 1. */
