@@ -21,10 +21,9 @@ static const field fields[] = {
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
 void fovea_nn_copy_fields(const fovea_problem *from, uint64_t features, fovea_problem *to) {
-  for (int i = 0; i < FIELDS; i++) {
-    const field *f = &fields[i];
-    if (features >> f->feature & 1) memcpy((char *)to + f->offset, (const char *)from + f->offset, f->size);
-  }
+#define FIELD(NAME, field, kind, unset)                                                                            \
+  if (features >> FOVEA_FEATURE_##NAME & 1) memcpy(&to->field, &from->field, sizeof to->field);
+#include "../src/feature/list.inc"
 }
 
 const char *fovea_nn_other_field(const fovea_problem *p, uint64_t known) {
@@ -32,6 +31,7 @@ const char *fovea_nn_other_field(const fovea_problem *p, uint64_t known) {
   fovea_problem_init(&expected, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
   if (p->keys.end == p->kv_len) expected.keys.end = p->kv_len; /* which is the default by another name */
   fovea_nn_copy_fields(p, known, &expected);
+  if (memcmp(&given, &expected, sizeof given) == 0) return NULL; /* as usual; else padding may differ */
   fovea_resolve_problem(&given); /* what a default stands for may be set by its numbers, too */
   fovea_resolve_problem(&expected);
   for (int i = 0; i < FIELDS; i++) {
