@@ -47,7 +47,7 @@ FOVEA_INLINE void narrow_pack_row(const fovea_narrow_args *args, narrow_piece *p
 }
 
 /* Codes of bf16, two bytes each. Those without a scale are 0. */
-FOVEA_SHORT FOVEA_NOINLINE void narrow_bf16(const fovea_narrow_args *args, const narrow_piece *piece) {
+FOVEA_MIDDLE FOVEA_NOINLINE void narrow_bf16(const fovea_narrow_args *args, const narrow_piece *piece) {
   const int64_t group = args->codes->group, dims = piece->end - piece->begin;
   const vec nan = vec_set1(__builtin_nanf("")), zero = vec_set1(0.0f);
   FOVEA_NO_UNROLL
@@ -99,7 +99,7 @@ FOVEA_INLINE int narrow_is_usual(const fovea_narrow_args *args) {
 }
 
 /* The codes of a piece, as many numbers at a time as there is room for. Those of bf16 go to where they belong. */
-FOVEA_SHORT FOVEA_NOINLINE void narrow_piece_codes(const fovea_narrow_args *args, narrow_piece *piece, int usual) {
+FOVEA_MIDDLE FOVEA_NOINLINE void narrow_piece_codes(const fovea_narrow_args *args, narrow_piece *piece, int usual) {
   const int64_t group = args->codes->group, all = piece->rows * piece->row_at;
   FOVEA_NO_UNROLL
   for (piece->begin = 0; piece->begin < group; piece->begin = piece->end) {
@@ -113,7 +113,7 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_piece_codes(const fovea_narrow_args *args
   }
 }
 
-FOVEA_SHORT FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args, int usual) {
+FOVEA_MIDDLE FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args, int usual) {
   const int64_t group = args->codes->group, all = args->group_count;
   const int mixed = args->codes->mixed, has_blank = !usual && narrow_has_blank(args);
   narrow_piece piece;
@@ -149,6 +149,18 @@ FOVEA_INLINE int narrow_is_s8(const fovea_narrow_args *args) {
          !codes->mixed && (args->rule->round == FOVEA_ROUND_EVEN ? codes->group % LANES == 0 : codes->group == 32);
 }
 
+/* The codes of LANES numbers. */
+FOVEA_INLINE void narrow_s8_store(const float *x, vec factor, const fovea_round_rule round, char *to) {
+  const vec y = vec_mul(vec_load(x), factor), magic = vec_set1(0x1.8p23f);
+  vec sum = vec_add(y, magic);
+  if (round == FOVEA_ROUND_AWAY) { /* a half that went to an even number nearer to 0 */
+    const vec half = vec_copysign(vec_set1(0.5f), y);
+    const vecmask tie = vec_equal(vec_sub(y, vec_sub(sum, magic)), half);
+    sum = vec_add(sum, vec_select(tie, vec_add(half, half), vec_set1(0.0f)));
+  }
+  vec_store_bytes((uint8_t *)to, sum);
+}
+
 FOVEA_INLINE void narrow_s8_rows(const fovea_narrow_args *args, const int64_t group, const fovea_round_rule round) {
   const int64_t group_step = args->codes->group_step, groups = args->group_count,
                 row_groups = narrow_row_groups(args);
@@ -162,15 +174,11 @@ FOVEA_INLINE void narrow_s8_rows(const fovea_narrow_args *args, const int64_t gr
     FOVEA_NO_UNROLL
     for (int64_t g = 0; g < groups; g++, x += group, to += group_step) {
       const vec factor = vec_set1(factors[g]);
-      for (int64_t i = 0; i < group; i += LANES) {
-        const vec y = vec_mul(vec_load(x + i), factor), magic = vec_set1(0x1.8p23f);
-        vec sum = vec_add(y, magic);
-        if (round == FOVEA_ROUND_AWAY) { /* a half that went to an even number nearer to 0 */
-          const vec half = vec_copysign(vec_set1(0.5f), y);
-          const vecmask tie = vec_equal(vec_sub(y, vec_sub(sum, magic)), half);
-          sum = vec_add(sum, vec_select(tie, vec_add(half, half), vec_set1(0.0f)));
-        }
-        vec_store_bytes((uint8_t *)to + i, sum);
+      if (round == FOVEA_ROUND_AWAY) { /* groups of 32 */
+        FOVEA_UNROLL
+        for (int64_t i = 0; i < 32; i += LANES) narrow_s8_store(x + i, factor, round, to + i);
+      } else {
+        for (int64_t i = 0; i < group; i += LANES) narrow_s8_store(x + i, factor, round, to + i);
       }
     }
     from += args->from_stride, to_row += args->to_step, factors += row_groups;
@@ -204,7 +212,7 @@ FOVEA_INLINE vec narrow_lower_four(vec code) {
 }
 
 /* Both codes of a byte in one number. */
-FOVEA_SHORT FOVEA_NOINLINE void narrow_halves(const fovea_narrow_args *args) {
+FOVEA_MIDDLE FOVEA_NOINLINE void narrow_halves(const fovea_narrow_args *args) {
   const int64_t group = args->codes->group, half = group / 2, row_groups = narrow_row_groups(args);
   const vec offset = vec_set1(args->rule->offset), last = vec_set1(args->rule->last);
   const vec magic = vec_set1(0x1.8p23f), sixteen = vec_set1(16.0f);
@@ -243,7 +251,7 @@ FOVEA_INLINE int64_t narrow_together(const fovea_narrow_args *args) {
   return args->codes->group == 1 && groups % LANES != 0 ? 1 : FOVEA_NARROW_GROUPS / groups;
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(narrow_codes)(const fovea_narrow_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(narrow_codes)(const fovea_narrow_args *args) {
   fovea_narrow_args part = *args;
   const int64_t together = narrow_together(args);
   FOVEA_NO_UNROLL

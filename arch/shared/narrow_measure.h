@@ -42,20 +42,27 @@ FOVEA_INLINE vec narrow_fold(vec x, const int least) {
   return x;
 }
 
+/* The largest magnitude of a group. Its numbers go to two chains by turns. */
+FOVEA_INLINE vec narrow_magnitude(const float *x, int64_t i, const int64_t group, vec most, vec *rest, vec *other) {
+  fetch_ahead(x + i);
+  const vec t = group - i < LANES ? vec_load_first(x + i, (int)(group - i)) : vec_load(x + i);
+  const vec next = *other;
+  *other = vec_fma(t, vec_set1(0.0f), *rest), *rest = next;
+  return vec_max(vec_abs(t), most);
+}
+
 /* Magnitudes of a row's groups. Returns a sum that is NaN if a number is not finite. */
 FOVEA_INLINE vec narrow_magnitudes(const float *x, int64_t count, const int64_t group, float *high) {
-  vec rest = vec_set1(0.0f), other = rest; /* two chains */
+  vec rest = vec_set1(0.0f), other = rest;
   FOVEA_NO_UNROLL
   for (int64_t g = 0; g < count; g++, x += group) {
     vec most = vec_set1(0.0f);
-    for (int64_t i = 0; i < group; i += LANES) {
-      fetch_ahead(x + i);
-      const vec t = group - i < LANES ? vec_load_first(x + i, (int)(group - i)) : vec_load(x + i);
-      most = vec_max(vec_abs(t), most);
-      rest = vec_fma(t, vec_set1(0.0f), rest);
-      const vec next = other;
-      other = rest, rest = next;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= group; i += 2 * LANES) {
+      most = narrow_magnitude(x, i, group, most, &rest, &other);
+      most = narrow_magnitude(x, i + LANES, group, most, &rest, &other);
     }
+    for (; i < group; i += LANES) most = narrow_magnitude(x, i, group, most, &rest, &other);
     vec_store_first(high + g, narrow_fold(most, 0), 1);
   }
   return vec_add(rest, other);
@@ -161,8 +168,9 @@ FOVEA_NOINLINE void narrow_measure_rows(const fovea_narrow_args *args, int64_t r
     else
       rest = vec_add(rest, narrow_magnitudes(x, count, group, high + g));
   }
+  for (int64_t g = all; g % LANES != 0; g++)
+    low[g] = -1.0f, high[g] = 1.0f; /* groups that do not exist are usual */
   if (!magnitudes) {
-    for (int64_t g = all; g % LANES != 0; g++) low[g] = -1.0f;
     FOVEA_NO_UNROLL
     for (int64_t g = 0; g < all; g += LANES)
       zeros = vecmask_or(zeros, vec_equal(vec_load(low + g), vec_set1(0.0f)));
@@ -182,7 +190,7 @@ FOVEA_NOINLINE void narrow_measure_rows(const fovea_narrow_args *args, int64_t r
   for (int64_t i = 0; i < rows; i++) narrow_mark(from + i * args->from_stride, count, group, highs + i * count);
 }
 
-FOVEA_SHORT FOVEA_NOINLINE void narrow_measure(const fovea_narrow_args *args) {
+FOVEA_MIDDLE FOVEA_NOINLINE void narrow_measure(const fovea_narrow_args *args) {
   const int64_t row_groups = narrow_row_groups(args),
                 rows = row_groups && args->codes->group > 1 ? args->row_count : 1;
   FOVEA_NO_UNROLL
