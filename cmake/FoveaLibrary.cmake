@@ -48,17 +48,21 @@ if(WIN32)
     $<FILTER:${fovea_shared_objects},INCLUDE,/arch/> $<TARGET_OBJECTS:fovea_exported_objects>
   )
 endif()
-# Levels of optimisation: -O3 for the kernels of exact attention and of decoding; -O2 for other kernels; -Os for all other
-# C (but rows.c gains by more, which fills 128 pointers for a block), also for portable kernels where they are only the
-# fallback. Of branches in kernels only loops are aligned. Nothing here throws, so nothing needs tables to unwind it; but
+# Levels of optimisation: -O3 for the kernels of exact attention and of decoding; -O2 for other kernels, and for C that small
+# calls spend time in; -Os for all other C, also for portable kernels where they are only the fallback.
+# Nothing of src is aligned, and of kernels only loops. Nothing here throws, so nothing needs tables to unwind it; but
 # Windows wants these of every function. Debuggers read those of -g.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB kernel_sources arch/*/*.c)
   file(GLOB other_sources src/*/*.c)
-  list(REMOVE_ITEM other_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
-  # These gain by more than -Os, too: with it gcc swaps entries by calls, and calls for each step of an angle's fractions.
-  set(short_sources ${PROJECT_SOURCE_DIR}/src/plan/entries.c ${PROJECT_SOURCE_DIR}/src/rotary/angle.c)
-  list(REMOVE_ITEM other_sources ${short_sources})
+  # Files that take 1.5 % or more of a call's instructions if it is small: decoding over pages, one new row, small plans.
+  set(quick_sources ${other_sources})
+  list(FILTER quick_sources INCLUDE REGEX "/src/(visible/[a-z_]+|state/row_states|base/validate|rotary/(angle|rotary)\
+|run/(block|code_rows|decode|decode_codes|decode_exact|fetch|gather|position_numbers|positions|rows|run_segments|scores\
+|shaw_keys|shaw_values|spans|tile|tile_scores|tile_values|walk|wide_rows)\
+|plan/(entries|lay_out|make|parts|tiles)|pattern/(intervals|lists|query)\
+|cache/(append|cached_rows|claims|coded_parts|coded_rows|formats|row_maker|sequences))\\.c$")
+  list(REMOVE_ITEM other_sources ${quick_sources})
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)
     list(APPEND other_sources ${portable_sources})
@@ -66,11 +70,13 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   endif()
   set(second_sources ${kernel_sources})
   list(FILTER second_sources INCLUDE REGEX "/(formats|lists|outputs|terms|bf16|int8|holds)[a-z0-9_]*\\.c$")
-  list(APPEND second_sources ${short_sources})
-  set_property(SOURCE ${second_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
+  set_property(SOURCE ${second_sources} ${quick_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   set_property(SOURCE ${other_sources} APPEND PROPERTY COMPILE_OPTIONS -Os)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_OPTIONS -falign-functions=1 -falign-jumps=1)
+    set_property(SOURCE ${kernel_sources} ${quick_sources}
+      APPEND PROPERTY COMPILE_OPTIONS -falign-functions=1 -falign-jumps=1
+    )
+    set_property(SOURCE ${quick_sources} APPEND PROPERTY COMPILE_OPTIONS -falign-loops=1)
   endif()
   if(NOT WIN32 AND NOT APPLE)
     file(GLOB plain_sources arch/*/*.c arch/*/nn/*.c src/*/*.c)

@@ -105,7 +105,7 @@ FOVEA_NOINLINE void adjust_shaw_keys(const fovea_adjust_args *args, int row, int
 }
 
 /* Keys that are farther than the numbers reach have the first or the last number. */
-FOVEA_SHORT FOVEA_NOINLINE void adjust_shaw(const fovea_adjust_args *args, int row, float *maxima) {
+FOVEA_MIDDLE FOVEA_NOINLINE void adjust_shaw(const fovea_adjust_args *args, int row, float *maxima) {
   const fovea_shaw_numbers *shaw = &args->tile_terms->shaw;
   const int place = shaw->first + args->key, count = args->key_count;
   const int near = place >= 0 ? 0 : -place < count ? -place : count;

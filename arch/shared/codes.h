@@ -353,7 +353,7 @@ FOVEA_INLINE void codes_widen_known(const fovea_widen_codes_args *args) {
   }
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_codes)(const fovea_widen_codes_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(widen_codes)(const fovea_widen_codes_args *args) {
   if (!args->rows.centre && !args->codes->item && fovea_decodes_codes(args->codes, args->dim)) {
     codes_widen_known(args);
     return;

@@ -20,8 +20,8 @@ _Static_assert(FOVEA_DECODE_ROWS <= FOVEA_DECODE_ROWS_LIMIT, "arrays of decoding
 
 /* Loads up to DECODE_SQUARE elements as f32, a vector at a time: a vector that is put together from single elements in
  * memory waits for their stores. */
-FOVEA_SHORT FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type,
-                                               float *elements) {
+FOVEA_MIDDLE FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type,
+                                                float *elements) {
   int i = 0;
   for (; i + LANES <= count; i += LANES) {
     TYPED(type, vec_store(elements + i, typed_load(row, first + i, constant)))
@@ -50,9 +50,9 @@ FOVEA_INLINE decode_sums decode_scores(const fovea_decode_score_args *args, int 
 }
 
 /* Adds the sums of a piece to the running sums in the scores' place. The last piece makes them scores. */
-FOVEA_SHORT FOVEA_NOINLINE void decode_keep_numbers(const fovea_decode_score_args *args, int row, int rows, int key,
-                                                    int width, int first_piece, int last_piece,
-                                                    const float *numbers) {
+FOVEA_MIDDLE FOVEA_NOINLINE void decode_keep_numbers(const fovea_decode_score_args *args, int row, int rows,
+                                                     int key, int width, int first_piece, int last_piece,
+                                                     const float *numbers) {
   FOVEA_NO_UNROLL
   for (int r = 0; r < rows; r++, numbers += width) {
     float *scores = args->scores + (row + r) * FOVEA_BLOCK_KEYS + key;

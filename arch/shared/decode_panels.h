@@ -117,8 +117,8 @@ FOVEA_NOINLINE void decode_panel_last(const fovea_decode_score_args *args, int r
 }
 
 /* Scores of some rows for keys first to last - 1, `width` keys at a time. */
-FOVEA_SHORT FOVEA_NOINLINE void decode_panel_keys(const fovea_decode_score_args *args, int row, int rows, int first,
-                                                  int last, int width, decode_panel_function *chain) {
+FOVEA_MIDDLE FOVEA_NOINLINE void decode_panel_keys(const fovea_decode_score_args *args, int row, int rows,
+                                                   int first, int last, int width, decode_panel_function *chain) {
   if (args->dim <= FOVEA_DOT_PIECE && args->dim % 2 == 0) {
     const decode_sums scores = decode_scores(args, row, first);
     chain(args, row, first, last, 0, args->dim, &scores);

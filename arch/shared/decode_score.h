@@ -79,8 +79,8 @@ FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const in
 }
 
 /* Transposes the last dims, fewer than a square has: transposed[d][key]. */
-FOVEA_SHORT FOVEA_NOINLINE void decode_transpose_rest(const void *const *keys, int64_t dim, int count,
-                                                      fovea_type type, float *transposed) {
+FOVEA_MIDDLE FOVEA_NOINLINE void decode_transpose_rest(const void *const *keys, int64_t dim, int count,
+                                                       fovea_type type, float *transposed) {
   float elements[DECODE_SQUARE];
   FOVEA_NO_UNROLL
   for (int i = 0; i < LANES; i++) {

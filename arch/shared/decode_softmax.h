@@ -56,7 +56,7 @@ FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int ro
   }
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(decode_adjust)(const fovea_decode_adjust_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(decode_adjust)(const fovea_decode_adjust_args *args) {
   for (int row = 0; row < args->row_count; row++) decode_adjust_row(args, row);
 }
 

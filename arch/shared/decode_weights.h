@@ -32,7 +32,7 @@ FOVEA_INLINE float decode_sum(const float *weights, int begin, int end) {
   return sums[0];
 }
 
-FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(decode_normalise)(const fovea_decode_softmax_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL int FOVEA_NAME(decode_normalise)(const fovea_decode_softmax_args *args) {
   const int begin = args->key_begin, end = args->key_end;
   int none = 0;
   for (int row = 0; row < args->row_count; row++) {

@@ -74,7 +74,7 @@ FOVEA_INLINE float hadamard_factor(int64_t block) {
   return block == 2 ? factor * 0x1.6a09e6p-1f : factor;
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(hadamard)(const fovea_hadamard_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(hadamard)(const fovea_hadamard_args *args) {
   float *row = args->row;
   const int64_t dim = args->dim;
   const float factor = hadamard_factor(args->block);

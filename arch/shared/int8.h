@@ -40,7 +40,7 @@ FOVEA_KERNEL static fovea_operand_sizes int8_sizes(int64_t qk_dim, int64_t v_dim
 
 /* ---- Operands ------------------------------------------------------------------------------------------------ */
 
-FOVEA_SHORT FOVEA_KERNEL static void int8_load_queries(const fovea_operand_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL static void int8_load_queries(const fovea_operand_args *args) {
   FOVEA_NO_UNROLL
   for (int row = 0; row < ROW_TILE; row += LANES)
     int8_quantise_lanes((const float *)args->rows + row, args->dim, args->to + row);

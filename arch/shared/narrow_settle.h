@@ -127,7 +127,7 @@ FOVEA_INLINE void narrow_read_fixed(const fovea_narrow_args *args) {
 }
 
 /* Writes the scales, zeros or minima of all rows, rounded to their type. */
-FOVEA_SHORT FOVEA_NOINLINE void narrow_put(const fovea_narrow_args *args, const float *numbers, char *to) {
+FOVEA_MIDDLE FOVEA_NOINLINE void narrow_put(const fovea_narrow_args *args, const float *numbers, char *to) {
   const fovea_type type = args->codes->scale_type;
   const int64_t groups = args->group_count, step = args->codes->scale_group;
   const int64_t rows = narrow_row_groups(args) ? args->row_count : 1;
@@ -157,7 +157,7 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_put(const fovea_narrow_args *args, const 
   }
 }
 
-FOVEA_SHORT FOVEA_NOINLINE void narrow_settle(const fovea_narrow_args *args) {
+FOVEA_MIDDLE FOVEA_NOINLINE void narrow_settle(const fovea_narrow_args *args) {
   const fovea_quantise_rule *rule = args->rule;
   const int64_t count = narrow_all_groups(args);
   fovea_narrow_groups *groups = args->groups;

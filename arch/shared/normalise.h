@@ -23,8 +23,8 @@ FOVEA_INLINE vec normalise_score(vec score, const fovea_normaliser normaliser, v
   FOVEA_NO_UNROLL for (; count > 0; count--, scores += stride)                                                     \
       vec_store(scores, normalise_score(vec_load(scores), normaliser, bias));                                      \
   break
-FOVEA_SHORT FOVEA_NOINLINE void normalise_scores(float *scores, int64_t stride, int count,
-                                                 const fovea_weighting *weighting) {
+FOVEA_MIDDLE FOVEA_NOINLINE void normalise_scores(float *scores, int64_t stride, int count,
+                                                  const fovea_weighting *weighting) {
   const vec bias = vec_set1(weighting->bias);
   switch (weighting->normaliser) {
   case FOVEA_NORMALISER_RELU:
@@ -38,8 +38,8 @@ FOVEA_SHORT FOVEA_NOINLINE void normalise_scores(float *scores, int64_t stride, 
 
 /* Merges the state of the next block, on the right, as state_advance() does. `block_max` is 0, or -Inf without a
  * state, so factors are 1 or 0. */
-FOVEA_SHORT FOVEA_NOINLINE void normalise_advance(const state_running *running, int row, int first, vec block_max,
-                                                  vec block_sum) {
+FOVEA_MIDDLE FOVEA_NOINLINE void normalise_advance(const state_running *running, int row, int first, vec block_max,
+                                                   vec block_sum) {
   const vec none = vec_set1(-INFINITY), zero = vec_set1(0.0f), one = vec_set1(1.0f);
   if (first) {
     vec_store(running->row_max + row, block_max);
@@ -80,7 +80,7 @@ FOVEA_INLINE vec normalise_maximum(vec block_max, vec block_sum) {
   return vec_select(vecmask_or(some, vec_is_nan(block_sum)), vec_set1(0.0f), vec_set1(-INFINITY));
 }
 
-FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(normalise)(const fovea_softmax_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL int FOVEA_NAME(normalise)(const fovea_softmax_args *args) {
   vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     int row = vector * LANES, begin = args->key_begin[vector], end = args->key_end[vector];
@@ -100,9 +100,9 @@ FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(normalise)(const fovea_softmax_args *arg
 enum { NORMALISE_KEPT = 16 };
 
 /* Replaces the kept scores of a row by its weights, divided: 0 of a key that is not seen, also in a row of NaN. */
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(normalise_kept)(float *scores, int64_t count,
-                                                         const fovea_weighting *weighting, float part,
-                                                         float inverse) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(normalise_kept)(float *scores, int64_t count,
+                                                          const fovea_weighting *weighting, float part,
+                                                          float inverse) {
   float weights[NORMALISE_KEPT * LANES];
   while (count > 0) {
     const int keys = count < NORMALISE_KEPT * LANES ? (int)count : NORMALISE_KEPT * LANES;

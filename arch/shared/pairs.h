@@ -24,7 +24,7 @@ FOVEA_INLINE vec pairs_load(const uint16_t *row, int64_t first, int64_t dim, int
   return pairs;
 }
 
-FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(load_pairs)(const fovea_load_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL int FOVEA_NAME(load_pairs)(const fovea_load_args *args) {
   int safe = 1;
   for (int row = 0; row < args->row_count; row += LANES) {
     for (int64_t dim = 0; dim < args->dim; dim += 2 * LANES) {
@@ -42,7 +42,7 @@ FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(load_pairs)(const fovea_load_args *args)
   return safe;
 }
 
-FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(pairs_safe)(const fovea_widen_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL int FOVEA_NAME(pairs_safe)(const fovea_widen_args *args) {
   const uint16_t *row = args->rows;
   int safe = 1;
   for (int64_t i = 0; i < args->row_count; i++, row += args->row_stride) {

@@ -3,7 +3,7 @@
 #include "panel_dims.h"
 
 /* Copies keys of a panel to rows. */
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
   const int64_t step = fovea_panel_step(args->type);
   FOVEA_NO_UNROLL
   for (int lane = args->first / LANES * LANES; lane < args->first + args->row_count; lane += LANES) {

@@ -16,10 +16,11 @@ FOVEA_INLINE void narrow_elements(const float *from, int64_t count, void *to, co
   if (i < count) typed_store_first(to, i, vec_load_first(from + i, (int)(count - i)), (int)(count - i), type);
 }
 
-FOVEA_SHORT FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first, int count, float *to){
+FOVEA_MIDDLE FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first, int count,
+                                             float *to){
     TYPED(type, widen_elements(typed_at(from, first, constant), count, to, constant))}
 
-FOVEA_SHORT FOVEA_NOINLINE
+FOVEA_MIDDLE FOVEA_NOINLINE
     void rotary_store(const float *from, void *to, fovea_type type, int64_t first, int count){
         TYPED(type, narrow_elements(from, count, typed_output_at(to, first, constant), constant))}
 
@@ -51,7 +52,7 @@ FOVEA_INLINE void rotate_vectors(const fovea_rotate_args *args, const fovea_type
   }
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
   const int count = args->pair_count;
   if (args->partner >= count && args->to_type == FOVEA_F32 && count % LANES == 0) {
     TYPED(args->from_type, rotate_vectors(args, constant))
@@ -75,7 +76,7 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) 
   }
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(convert)(const fovea_convert_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(convert)(const fovea_convert_args *args) {
   enum { PIECE = 128 };
   float numbers[PIECE] = {0};
   for (int64_t i = 0; i < args->count; i += PIECE) {

@@ -15,8 +15,8 @@ FOVEA_INLINE void load_typed(const void *const *rows, int64_t dim, int row_count
   }
 }
 
-FOVEA_SHORT FOVEA_NOINLINE void load_elements(const fovea_load_args *args, int row, int64_t dim, int row_count,
-                                              int dims, float *square){
+FOVEA_MIDDLE FOVEA_NOINLINE void load_elements(const fovea_load_args *args, int row, int64_t dim, int row_count,
+                                               int dims, float *square){
     TYPED(args->type, load_typed(args->rows + row, dim, row_count, dims, square, constant))}
 
 /* Transposes one square of LANES rows and LANES dims. */

@@ -25,7 +25,7 @@ FOVEA_INLINE int scan_square_is(const fovea_mask_tile *mask, int row, int key, i
 }
 
 /* The same for fewer than LANES keys, at the edge of a mask, and for any type. */
-FOVEA_SHORT FOVEA_NOINLINE int scan_edge_is(const fovea_mask_tile *mask, int row, int key, int count, float x) {
+FOVEA_MIDDLE FOVEA_NOINLINE int scan_edge_is(const fovea_mask_tile *mask, int row, int key, int count, float x) {
   return scan_square_is(mask, row, key, count, mask->type, 1, x);
 }
 
@@ -55,8 +55,8 @@ FOVEA_INLINE void scan_vector(const fovea_mask_tile *mask, int row, const fovea_
   *pieces = (fovea_mask_pieces){(uint8_t)seen, (uint8_t)~adjusted};
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(scan_mask)(const fovea_mask_tile *mask, int vectors,
-                                                    fovea_mask_pieces *pieces) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(scan_mask)(const fovea_mask_tile *mask, int vectors,
+                                                     fovea_mask_pieces *pieces) {
   for (int v = 0; v < vectors; v++) {
     switch (mask->type) {
     case FOVEA_MASK_BITS:

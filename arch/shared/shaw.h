@@ -80,7 +80,7 @@ FOVEA_INLINE int shaw_is_alike(const fovea_shaw_sums_args *args) {
   return 1;
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(shaw_sums)(const fovea_shaw_sums_args *args) {
+FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(shaw_sums)(const fovea_shaw_sums_args *args) {
   const int first = args->vectors.first;
   if (shaw_is_alike(args)) { /* all keys have the only distance */
     const shaw_chain chain = {args->weights, args->key_begin[first], args->key_end[first], NULL, NULL, args->sums};

@@ -5,8 +5,8 @@
 #include "mask.h"
 
 /* Transposes up to LANES keys: bias[key][row]. */
-FOVEA_SHORT FOVEA_NOINLINE void mask_transpose_square(const fovea_mask_tile *mask, int row, int key, int count,
-                                                      float *bias) {
+FOVEA_MIDDLE FOVEA_NOINLINE void mask_transpose_square(const fovea_mask_tile *mask, int row, int key, int count,
+                                                       float *bias) {
   float rows[LANES * LANES];
   vec square[LANES];
   if (mask->type == FOVEA_MASK_F32 && count == LANES) {
