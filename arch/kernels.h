@@ -163,8 +163,8 @@ typedef struct fovea_adjust_args {
   float *maxima; /* as in fovea_score_args */
 } fovea_adjust_args;
 
-/* Copies scores to the caller's rows, transposed: those of keys key_begin to key_end - 1 of the block, and -Inf
- * where a vector has no scores: it has those of seen_begin[vector] to seen_end[vector] - 1. */
+/* Copies the scores of keys key_begin to key_end - 1 of the block to the caller's rows, transposed. A vector has
+ * the scores of keys seen_begin[vector] to seen_end[vector] - 1; other keys get -Inf. */
 typedef struct fovea_keep_args {
   const float *scores; /* the block's first key */
   float *const *rows;  /* row_count pointers to the number of key_begin; NULL: the row is not wanted */
@@ -342,7 +342,7 @@ typedef struct fovea_store_args {
   void *const *rows; /* row_count pointers, each to dim elements */
   fovea_type type;
   float *const *lse;     /* row_count pointers to one element each, or NULL */
-  float *const *entropy; /* likewise; if set, state.row_spread is */
+  float *const *entropy; /* as lse; if it is set, state.row_spread is */
   const float *sinks;    /* [row], in units of log2; NULL: none */
   /* [row], or NULL: what the scores of a row are measured from in its weights, and 1 / sum. */
   float *references, *inverses;
@@ -370,7 +370,7 @@ typedef struct fovea_column_tile_args {
   const float *scores; /* of key 0 and the vector */
   int key_begin, key_end;
   const float *references, *inverses; /* one for each lane */
-  const float *counted;               /* likewise: 0 for lanes that are left out */
+  const float *counted;               /* one for each lane: 0 if the lane is left out */
   float *sums;                        /* of key 0: [key][FOVEA_WEIGHT_SUMS], from the first row's sum on */
 } fovea_column_tile_args;
 
@@ -429,7 +429,7 @@ typedef struct fovea_decode_score_args {
 } fovea_decode_score_args;
 
 /* As fovea_adjust_args: applies all terms, and sets the scores of keys that a row does not see to -Inf. The keys of
- * padding pointers are not seen. */
+ * padding pointers are not visible. */
 typedef struct fovea_decode_adjust_args {
   float *scores; /* the block's first key */
   int row_count;
@@ -463,7 +463,7 @@ typedef struct fovea_decode_value_args {
   int row_count;
   const void *const *values;   /* one pointer a key */
   const void *const *prefetch; /* as in fovea_decode_score_args */
-  fovea_coded_keys coded;      /* likewise */
+  fovea_coded_keys coded;      /* as in fovea_decode_score_args */
   fovea_type type;
   int64_t dim;
   int key_count;

@@ -204,7 +204,7 @@ FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
 FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
   store_halves_e5m2(to, _mm256_slli_epi16(signed_codes(p), 8));
 }
-/* Transposes the bytes of words: those of eight lanes, first and third byte side by side, or second and fourth. */
+/* Transposes the bytes of the words in eight lanes: first and third bytes side by side, or second and fourth. */
 FOVEA_INLINE __m256i transposed_bytes(vec words) {
   const __m256i in_fours =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));

@@ -279,7 +279,7 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
   return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(a), 23));
 }
-/* TBL takes bytes: an index becomes those of its four. */
+/* TBL takes indices of bytes: an index of a float becomes the indices of its four bytes. */
 FOVEA_INLINE veci vec_quarter(vec a) {
   uint32x4_t quarter = vandq_u32(vshrq_n_u32(vreinterpretq_u32_f32(a), 21), vdupq_n_u32(15));
   return vreinterpretq_s32_u32(vmlaq_u32(vdupq_n_u32(0x03020100u), quarter, vdupq_n_u32(0x04040404u)));

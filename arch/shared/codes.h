@@ -74,7 +74,7 @@ FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, 
   }
 }
 
-/* What the numbers of unpacked codes are. Those of a table are signed. */
+/* What the numbers of unpacked codes are. Numbers of a table are signed. */
 FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
   return codes->table ? FOVEA_CODES_SIGNED : fovea_code_of(codes->code).numbers;
 }
@@ -122,7 +122,7 @@ typedef struct codes_piece {
   int count;
   const uint8_t *bytes; /* codes of up to LANES - 1 more dims can be read */
   float scales[CODES_PIECE], zeros[CODES_PIECE];
-  int shared; /* 1: only scales[0], and zeros[0] but for centres, are set: they are those of all dims */
+  int shared; /* 1: only scales[0], and zeros[0] but for centres, are set, for all dims */
   int centred;
 } codes_piece;
 

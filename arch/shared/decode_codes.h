@@ -1,4 +1,4 @@
-/* Decoding of narrow formats: codes become numbers in registers. Part of bodies.h; decode.h calls it.
+/* Decoding of quantised formats: codes become numbers in registers. Part of bodies.h; decode.h calls it.
  *
  *   FOVEA_DECODE_CODES      vectors of keys in the register tile, 1 or 2
  *   FOVEA_DECODE_VECTORS_4  0: rows are computed one by one, not four at a time */

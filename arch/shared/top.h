@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The symbols, unless a library that has copies of these names them. */
+/* The symbols, unless a library with copies of the operations names them. */
 #ifndef FOVEA_TOP_NAME
 #define FOVEA_TOP_NAME(op) FOVEA_NAME(top_##op)
 #endif
@@ -122,10 +122,9 @@ FOVEA_INLINE top_range top_range_of(const float *scores, int count) {
 
 /* Finds a threshold with at least k candidates above it and not many more. Scores above a threshold fall off about
  * exponentially, which gives the first guesses; then it halves. After the scores, -Inf fills the last vector.
- * Returns 0 if there is no such threshold in sight: scores are alike, infinite or NaN. */
+ * Returns 0 if it finds no such threshold: scores are alike, infinite or NaN. */
 FOVEA_INLINE int top_search(const float *scores, int count, int k, float *threshold) {
-  const top_range range =
-      top_range_of(scores, count / LANES * LANES); /* more than k are above the least of these */
+  const top_range range = top_range_of(scores, count / LANES * LANES); /* more than k are above the least */
   const float wanted = (float)k * (1.0f + 0x1p-4f), scale = 2.0f * (range.mean - range.low);
   float low = range.low, high = range.high, guess = low, above = (float)count;
   if (!(high - low < 1e38f)) return 0;

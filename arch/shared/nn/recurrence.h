@@ -17,7 +17,7 @@
 #define BLOCK_TOKENS (LANES >= 16 ? 4 : 2)
 /* The most queries of a token that are taken together. */
 #define READS_LIMIT 4
-/* The fewest vectors: those of a step of columns. */
+/* The fewest vectors of columns that are computed together: the vectors of a step. */
 #define STEP_IS_LESS (FOVEA_NN_STATE_STEP / LANES < STATE_VECTORS)
 #define STEP_VECTORS (STEP_IS_LESS ? FOVEA_NN_STATE_STEP / LANES : STATE_VECTORS)
 
