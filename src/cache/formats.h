@@ -1,4 +1,4 @@
-/* Formats of narrow caches: checked, and resolved to the one form that kernels know (arch/codes.h). */
+/* Formats of quantised caches: checked, and resolved to the one form that kernels know (arch/codes.h). */
 #ifndef FOVEA_SRC_CACHE_FORMATS_H
 #define FOVEA_SRC_CACHE_FORMATS_H
 
@@ -23,7 +23,8 @@ typedef struct fovea_code_layout {
   int has_zeros, apart;
 } fovea_code_layout;
 
-/* In place of the number of an entry: a format that stands by itself; one of pages, which have no segment. */
+/* In place of a batch element's number: a format that stands by itself; a format of pages, which have no
+ * segment. */
 enum { FOVEA_NO_ENTRY = -1, FOVEA_ENTRY_OF_PAGES = -2 };
 
 /* Checks a format for rows of `dim` elements. `entry`, `number` and `values` (0: keys) name it in error texts: by the

@@ -60,7 +60,8 @@ static fovea_stretch stretch_of_runs(const fovea_documents *documents, fovea_int
   return (fovea_stretch){all ? FOVEA_SEEN_BY_ALL : FOVEA_SEEN_BY_SOME, keys.end};
 }
 
-/* Goes on while neighbouring keys are seen alike, so that documents that the rows do not know make one stretch. */
+/* Goes on while the same rows see neighbouring keys, so that documents that the rows do not know make one
+ * stretch. */
 fovea_stretch fovea_documents_stretch(const fovea_documents *documents, fovea_interval rows, int64_t key) {
   if (key >= documents->count) return (fovea_stretch){FOVEA_SEEN_BY_NONE, FOVEA_NO_KEY};
   if (documents->runs) return stretch_of_runs(documents, rows, key);
