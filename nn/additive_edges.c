@@ -233,7 +233,7 @@ static void run_row(const fovea_nn_edges *edges, const worker_memory *memory, in
   if (memory->scores) write_weights(&row, node);
 }
 
-/* Some rows of an entry. */
+/* Some rows of a batch element. */
 static void run_task(const void *data, int64_t task, int worker) {
   const fovea_nn_edges *edges = data;
   const fovea_nn_additive_tensors *t = &edges->call->tensors;

@@ -82,7 +82,7 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   return fovea_append(&rows, call->attention.rotary, execution, error);
 }
 
-/* Keys or values of one entry after the other, each after the row of the bias. */
+/* Keys or values of one batch element after the other, each after the row of the bias. */
 static fovea_status project_behind_bias(const fovea_nn_attention_call *call, int values,
                                         const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;
@@ -186,7 +186,7 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
   return status ? status : fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
 }
 
-/* Rows of a packed batch that belong to no entry are not written by attention. */
+/* Attention does not write rows of a packed batch that belong to no sequence. */
 static void clear_gaps(const fovea_nn_attention_call *call) {
   if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
 }

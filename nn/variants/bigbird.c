@@ -59,7 +59,7 @@ static int64_t write_list(int64_t row, int64_t blocks, const int64_t *drawn, int
     }
     list[count++] = fixed.seen[i];
   }
-  return count; /* the last block is seen, so that no drawn block is left */
+  return count; /* the last block is visible, so that no drawn block is left */
 }
 
 static int are_in_range(int64_t blocks, int64_t chosen) {

@@ -28,7 +28,7 @@ typedef struct projection {
   float *sums[2]; /* [span][batch][kv head][k][dim]: after the last phase the sums of span 0 are over all keys */
   char *workers;
   const layout *layout;
-  int64_t heads, groups; /* of all entries */
+  int64_t heads, groups; /* of all batch elements */
 } projection;
 
 /* The bytes of the sums of one span. */
@@ -70,7 +70,7 @@ static float *sums_of(const projection *p, int side, int64_t span, int64_t head)
   return p->sums[side] + (span * p->heads + head) * numbers;
 }
 
-/* A block of E or F, as f32: the caller's, or widened. */
+/* A block of E or F, as f32: the caller's, or converted. */
 static const float *take_weights(const projection *p, int side, int64_t head, int64_t first, int positions,
                                  float *room, int64_t *stride) {
   const fovea_nn_linformer *l = &p->call->linformer;
@@ -84,7 +84,7 @@ static const float *take_weights(const projection *p, int side, int64_t head, in
   return room;
 }
 
-/* A block of K or V, likewise. */
+/* A block of K or V, as f32: the caller's, or converted. */
 static const float *take_rows(const projection *p, int side, int64_t entry, int64_t head, int64_t first,
                               int positions, float *room, int64_t *stride) {
   const fovea_problem *problem = &p->call->problem;

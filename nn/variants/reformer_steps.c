@@ -17,7 +17,7 @@ int64_t fovea_nn_lsh_row_blocks(const fovea_nn_lsh_call *call) {
 
 /* Some rows of a head. */
 typedef struct rows {
-  int64_t head, first, count; /* count: 0 after the entry */
+  int64_t head, first, count; /* count: 0 after the batch element */
 } rows;
 
 static rows rows_of(const fovea_nn_lsh_piece *piece, int64_t task) {
@@ -144,7 +144,7 @@ fovea_problem fovea_nn_lsh_problem(const fovea_nn_lsh_call *call) {
   const int64_t m = call->lsh.bucket_size;
   fovea_problem p;
   fovea_problem_init(&p, call->group, 1, 1, m, 2 * m, t->dim, t->v_dim);
-  p.k_strides = (fovea_strides){m * t->dim, 0, t->dim}; /* of a chunk: those of the chunk before it, then its own */
+  p.k_strides = (fovea_strides){m * t->dim, 0, t->dim}; /* of a chunk: keys of the chunk before it, then its own */
   p.v_strides = (fovea_strides){m * t->v_dim, 0, t->v_dim};
   p.q_type = t->x_type;
   p.v_type = t->v_type;
