@@ -50,8 +50,8 @@ if(WIN32)
 endif()
 # Levels of optimisation: -O3 for the kernels of exact attention and of decoding; -O2 for other kernels; -Os for all other
 # C (but rows.c gains by more, which fills 128 pointers for a block), also for portable kernels where they are only the
-# fallback. Of branches in kernels only loops are aligned. Nothing here throws, so nothing needs tables to unwind it; but
-# Windows wants these of every function. Debuggers read those of -g.
+# fallback. Of branches in kernels only loops are aligned. Nothing here throws, so nothing needs tables to unwind
+# it; but Windows wants such tables for every function. Debuggers read the tables of -g.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB kernel_sources arch/*/*.c)
   file(GLOB other_sources src/*/*.c)

@@ -324,7 +324,7 @@ static void test_hole(void **state) {
   assert_error_says(&error, "cache.sequences[0].segments[1] begins at position 136");
 }
 
-/* Pages between those of the sinks and those of the window have left the table. */
+/* Pages between the sinks' pages and the window's pages have left the table. */
 static void test_hole_in_pages(void **state) {
   (void)state;
   enum { PAGE = 16, PAGES = 5, SINKS = 4, FROM = 3 * PAGE, LENGTH = PAGES * PAGE };

@@ -52,8 +52,8 @@ static int set_up(void **state) {
   return 0;
 }
 
-/* Doubles of both sides are within some roundings of each other. Those of f32 have its roundings, and transformers'
- * powers. */
+/* Doubles of both sides are within some roundings of each other. Numbers of f32 have its roundings, and
+ * transformers' powers. */
 static void test_transformers(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {

@@ -103,7 +103,7 @@ static fovea_range any_range(struct bytes *bytes, int64_t length) {
   return (fovea_range){begin, begin + bytes_below(bytes, length - begin + 1)};
 }
 
-/* The strides of a part are contiguous; those of all keep what the layout says, or their default. */
+/* The strides of a part are contiguous; the strides of all scores are the layout's, or their default. */
 static void take_score_part(fovea_problem *problem, struct bytes *bytes) {
   if (bytes_one_in(bytes, 2) || problem->batch < 1 || problem->batch > 64) return;
   problem->scores.heads = any_range(bytes, problem->heads);

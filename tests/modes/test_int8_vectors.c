@@ -269,7 +269,7 @@ static void test_special_numbers(void **state) {
         }
 }
 
-/* The sum of products with the centre leaves f32, while those of codes do not: the row is NaN. */
+/* The sum of products with the centre leaves f32, while sums of products of codes do not: the row is NaN. */
 static void test_far_centres(void **state) {
   (void)state;
   static const float sizes[] = {0x1p127f, -0x1p127f, 0x1p120f};

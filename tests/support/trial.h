@@ -59,7 +59,7 @@ void trial_load(const struct trial *trial);
 /* Makes the outputs untouched again, and runs on that instruction set (NULL: the best). */
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution);
 
-/* Whether the rules and the mask let the row see the key. Both count from the entry's first. */
+/* Whether the rules and the mask let the row see the key. Both count from the batch element's first. */
 int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key);
 
 /* Whether nothing outside the elements of the outputs was written. */
