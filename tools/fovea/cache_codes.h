@@ -23,7 +23,7 @@ typedef struct coded_tensor {
   char *codes, *scales, *zeros;  /* scales and zeros: NULL if they are not apart, or there are none */
 } coded_tensor;
 
-/* What a narrowing cost: of x - x', in units of the root mean square of x's row. */
+/* What quantising cost: of x - x', in units of the root mean square of x's row. */
 typedef struct coding_error {
   double rms, largest;
   int64_t rows, left_out; /* rows that count; rows with NaN, infinities or nothing but zeros do not */

@@ -16,7 +16,7 @@ static const char help[] =
     "Computes a fixed set of problems with every kernel that this CPU can run, and compares the\n"
     "bits of O, of the log-sum-exp, of scores and of other outputs with stored digests. The same\n"
     "digests hold on every machine, for every compiler and any number of threads. They are final:\n"
-    "no version of Fovea changes them, except for those of layers, which are new. A table that the\n"
+    "no version of Fovea changes them, except for digests of layers, which are new. A table that the\n"
     "name of its set means here (see fovea info) is not computed twice.\n"
     "AMX computes the problems in bf16 and int8 mode, if the CPU has it and the system permits it.\n";
 
