@@ -83,8 +83,8 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
 }
 
 /* Keys or values of one batch element after the other, each after the row of the bias. */
-static fovea_status project_behind_bias(const fovea_nn_attention_call *call, int values,
-                                        const fovea_execution *execution, fovea_error *error) {
+static fovea_status project_after_bias(const fovea_nn_attention_call *call, int values,
+                                       const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;
   const fovea_nn_linear *linear = values ? call->attention.value : call->attention.key;
   const float *bias = values ? call->attention.bias_value : call->attention.bias_key;
@@ -115,8 +115,8 @@ static fovea_status project_memory(const fovea_nn_attention_call *call, const fo
   const fovea_nn_attention_tensors *t = &call->tensors;
   fovea_status status;
   if (a->bias_key) {
-    status = project_behind_bias(call, 0, execution, error);
-    return status ? status : project_behind_bias(call, 1, execution, error);
+    status = project_after_bias(call, 0, execution, error);
+    return status ? status : project_after_bias(call, 1, execution, error);
   }
   status = project(a->key, t->memory, t->memory_type, t->memory_stride, &call->k, execution, error);
   if (status) return status;
