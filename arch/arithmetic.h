@@ -63,7 +63,7 @@ typedef struct fovea_arithmetic {
   const fovea_decoding *decoding; /* NULL: the task's tables decode, or short tiles use the layout of full tiles */
   int has_factor; /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
   /* 1: load_keys() and load_values() prefetch, in a task's first block and for tiles of up to loads_fetch_rows
-   * rows, and score() and value() elsewhere; 0: only these do. */
+   * rows, and score() and value() elsewhere; 0: only score() and value() do. */
   int loads_fetch, loads_fetch_rows;
   int scales_rows; /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
   /* Called around the operations of a task; NULL: nothing is to be done. */

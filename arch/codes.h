@@ -18,7 +18,7 @@
  *   code      the code's number, fovea_code
  *   name      the suffix of functions for this code
  *   bits      bits of a code
- *   row_bits  bits that a dim takes in a row of codes, without those in front
+ *   row_bits  bits that a dim takes in a row of codes, without the bits in front
  *   front     bytes in front of the codes of each group, which hold the codes' upper bits; the group is 32
  *   lies      IN_TURN: codes of a row follow each other. IN_HALVES: dim i of a group shares a byte with dim
  *             i + group / 2. ALONG_KEYS: with the codes of other keys in words of 32 bits
@@ -98,7 +98,7 @@ typedef struct fovea_codes {
 } fovea_codes;
 
 /* Whether decoding knows a format: its codes become numbers in registers, sixteen bytes at a time, whose dims have
- * one scale. Rows of other formats are widened. */
+ * one scale. Rows of other formats are dequantised first. */
 static inline int fovea_decodes_codes(const fovea_codes *codes, int64_t dim) {
   const fovea_code_facts code = fovea_code_of(codes->code);
   const int chunk = 16 * 8 / code.row_bits;

@@ -241,7 +241,7 @@ typedef struct fovea_softmax_args {
 
 /* Sums the weights of a block's keys by their distance d from the row's own key, for Shaw's values: sums[i][row]
  * are the sums of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
- * ascending order. These are the distances of all keys. Zeros have either sign. Vector v has the keys key_begin[v]
+ * ascending order. Every key has one of the distances. Zeros have either sign. Vector v has the keys key_begin[v]
  * to key_end[v] - 1 of the block. */
 typedef struct fovea_shaw_sums_args {
   const float *weights; /* the block's first key */
@@ -385,7 +385,7 @@ typedef struct fovea_rotate_args {
   fovea_type from_type, to_type;
   int64_t partner;              /* elements from x to y; 1: pairs lie one after the other */
   int pair_count;               /* up to FOVEA_ROTATE_PAIRS */
-  const float *cosines, *sines; /* FOVEA_ROTATE_PAIRS numbers each; those from pair_count on are not used */
+  const float *cosines, *sines; /* FOVEA_ROTATE_PAIRS numbers each; numbers from pair_count on are not used */
 } fovea_rotate_args;
 
 /* Converts consecutive elements from any type to any other, with the rounding, NaN and zeros of results. */
@@ -400,7 +400,7 @@ typedef struct fovea_convert_args {
  *
  * A tile that is decoded has too few rows to fill vectors, so keys lie in the lanes. Scores and weights are
  * x[row][FOVEA_BLOCK_KEYS], outputs x[row][dim]. Each key and each value has a pointer of its own, so all kinds of
- * cache look the same. Pointers are given for a multiple of FOVEA_PANEL_ROWS keys. Those beyond the wanted keys
+ * cache look the same. Pointers are given for a multiple of FOVEA_PANEL_ROWS keys. Pointers beyond the wanted keys
  * point at any row that may be read, and decode_adjust() hides their scores. */
 
 /* Most rows of a tile that any table decodes. */
@@ -521,8 +521,8 @@ typedef struct fovea_kernels {
   int panel_dims;       /* dims that lie together in a panel of values */
   int panel_always;     /* 1: panels pay if enough tiles share them; 0: only if rows also crowd the cache's sets */
 
-  /* Products of pairs of a half type, without widening and with the bits of f32. FOVEA_F32: the table has none, and
-   * the four functions below are NULL. */
+  /* Products of pairs of a half type, without conversion and with the bits of f32. FOVEA_F32: the table has none,
+   * and the four functions below are NULL. */
   fovea_type pair_type;
   /* Returns 1 if the instructions give the bits of f32 on this CPU; else the table must not be used. */
   int (*pairs_hold)(void);

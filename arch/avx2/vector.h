@@ -58,7 +58,7 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
-/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() makes f32 of the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }

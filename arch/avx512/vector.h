@@ -59,7 +59,7 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
-/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() makes f32 of the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return _mm512_castsi512_ps(_mm512_loadu_si512(p));
 }

@@ -254,7 +254,7 @@ FOVEA_NOINLINE void codes_read_rows(const fovea_widen_codes_args *args, int64_t 
   codes_read(pointers, 0, args->codes, step, group, count, numbers->zeros);
 }
 
-/* Widens one piece of all rows: dims from `first` on. */
+/* Dequantises one piece of all rows: dims from `first` on. */
 FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t first, int count) {
   const fovea_codes *codes = args->codes;
   const int64_t group = codes->mixed ? 0 : first / codes->group,

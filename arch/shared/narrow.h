@@ -46,7 +46,7 @@ FOVEA_INLINE void narrow_pack_row(const fovea_narrow_args *args, narrow_piece *p
   }
 }
 
-/* Codes of bf16, two bytes each. Those without a scale are 0. */
+/* Codes of bf16, two bytes each. Codes without a scale are 0. */
 FOVEA_SHORT FOVEA_NOINLINE void narrow_bf16(const fovea_narrow_args *args, const narrow_piece *piece) {
   const int64_t group = args->codes->group, dims = piece->end - piece->begin;
   const vec nan = vec_set1(__builtin_nanf("")), zero = vec_set1(0.0f);

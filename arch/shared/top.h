@@ -14,7 +14,7 @@
 #define FOVEA_TOP_NAME(op) FOVEA_NAME(top_##op)
 #endif
 
-/* Up to this many keys are sorted by counting those before each. */
+/* Up to this many keys are sorted by counting the keys before each. */
 enum { TOP_COUNTED = 128 };
 
 /* Numbers in the order of scores: NaN above all, zeros alike. */
@@ -154,7 +154,7 @@ FOVEA_INLINE uint32_t top_least(const fovea_top_list *list, int k) {
   return least;
 }
 
-/* Keeps exactly k of more candidates. Of those that are equal to the least, the first ones stay. */
+/* Keeps exactly k of more candidates. Of candidates that are equal to the least, the first stay. */
 FOVEA_SHORT FOVEA_NOINLINE void top_keep_exactly(fovea_top_list *list, int k) {
   const uint32_t least = top_least(list, k), sign = 0x80000000u, bits = least & sign ? least ^ sign : ~least;
   int kept = 0, equal = k;
@@ -223,7 +223,7 @@ FOVEA_SHORT FOVEA_NOINLINE uint64_t *top_sort(uint64_t *numbers, int count) {
   return from;
 }
 
-/* The same for few numbers: the place of each is the number of those that are larger. */
+/* The same for few numbers: the place of each is how many are larger. */
 FOVEA_NOINLINE uint64_t *top_sort_few(uint64_t *numbers, int count) {
   uint64_t *sorted = numbers + count;
   for (int i = 0; i < count; i++) {

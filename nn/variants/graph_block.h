@@ -18,9 +18,9 @@ typedef struct fovea_nn_graph_memory {
 } fovea_nn_graph_memory;
 
 typedef struct fovea_nn_graph_layout {
-  fovea_nn_scratch all;                                     /* of the call */
-  size_t to, from, features, workers;                       /* begins of its parts */
-  fovea_nn_scratch worker;                                  /* of a worker */
+  fovea_nn_scratch all;               /* of the call */
+  size_t to, from, features, workers; /* begins of its parts */
+  fovea_nn_scratch worker;
   size_t weights, edge_sums, shares, maxima, sums, outputs; /* begins of its parts; scores begin at 0 */
   size_t states, rows, queries;
 } fovea_nn_graph_layout;

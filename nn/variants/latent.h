@@ -43,8 +43,8 @@ typedef struct fovea_nn_head_layers {
 
 void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_execution *execution);
 
-/* Copies of the caller's segments in scratch: those that new rows go to, by K and, for the last element, V; and
- * those that are read, whose values are their keys. */
+/* Copies of the caller's segments in scratch: the segments that new rows go to, by K and, for the last element, V;
+ * and the segments that are read, whose values are their keys. */
 typedef struct fovea_nn_latent_segments {
   fovea_segment *written, *read;
   fovea_sequence *written_sequences, *read_sequences; /* one for each batch element */

@@ -67,7 +67,7 @@ static void pack(const void *from, fovea_type type, int64_t dims, int64_t output
   }
 }
 
-/* First the parts for keys, transposed, head by head, then those for values. */
+/* First the parts for keys, transposed, head by head, then the parts for values. */
 static void absorb(const fovea_nn_latent_call *call, void *absorbed) {
   const fovea_nn_latent *l = &call->latent;
   const fovea_nn_linear *kv_b = &call->kv_b;

@@ -12,7 +12,7 @@
 
 /* The most tokens, and queries of one state, that are prepared at a time, and the fewest tokens. */
 enum { BLOCK_QUERIES = 32, LEAST_TOKENS = 4 };
-/* A row that is widened is a multiple of this. */
+/* A row that is converted to f32 has a multiple of this many numbers. */
 enum { ROW_STEP = 16 };
 /* Rows of memory that are prefetched for the next block. */
 enum { FETCH_ROWS = 4 * BLOCK_QUERIES, FETCH_BYTES = 1024 };

@@ -170,7 +170,7 @@ static chunk chunk_before(const fovea_nn_lsh_call *call, int64_t length, chunk c
   return before;
 }
 
-/* How many rows ahead of those that are gathered. */
+/* How many rows ahead of the gathered rows. */
 enum { AHEAD = 6 };
 
 /* Lines of memory of rows that are gathered soon. */
@@ -256,7 +256,7 @@ static int is_in(const fovea_nn_lsh_piece *piece, int64_t head, int64_t round, i
   return first >= 0 && place >= first && place < first + piece->call->lsh.bucket_size;
 }
 
-/* Takes away keys that the row met in an earlier round, and of its own chunk those that it met in the one before.
+/* Takes away keys that the row met in an earlier round, and keys of its own chunk that it met in the chunk before.
  */
 static void hide_met(const fovea_nn_lsh_piece *piece, int64_t head, int64_t round, int32_t row,
                      const int32_t *positions, unsigned char *mask) {

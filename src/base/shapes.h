@@ -43,7 +43,6 @@ typedef struct fovea_output {
  * any. */
 fovea_output fovea_output_of(const fovea_problem *problem, int shape, int64_t keys);
 
-/* The pointer to an output. */
 static inline const void *fovea_output_pointer(const fovea_tensors *tensors, int shape) {
   switch (shape) {
 #define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \

@@ -9,7 +9,7 @@
 
 void fovea_segment_init_sized(fovea_segment *segment, size_t segment_size, int64_t first, int64_t rows,
                               int64_t qk_dim, int64_t v_dim, fovea_type type, void *k, void *v) {
-  /* Segments are compared as bytes, so that those between fields are set, too. */
+  /* Segments are compared as bytes, so that bytes between fields are set, too. */
   fovea_segment made;
   memset(&made, 0, sizeof made);
   made.first = first;

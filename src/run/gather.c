@@ -5,7 +5,7 @@
 
 #if FOVEA_BUILDS_LISTS
 
-/* Some keys of a row: whole blocks of those that it sees. */
+/* Some keys of a row: whole blocks of the keys that it sees. */
 typedef struct gathered_keys {
   int count;
   int32_t positions[FOVEA_BLOCK_KEYS];

@@ -120,8 +120,8 @@ FOVEA_INLINE vec graph_in_order(vec x, const int group) {
   return vec_pick(lanes, vec_quarter(order));
 }
 
-/* All scores, with `group` lanes to a head; a constant, as `leaky` is. Units are added up `group` at a time: those
- * of some edges, or some of one. */
+/* All scores, with `group` lanes to a head; a constant, as `leaky` is. Units are added up `group` at a time: all
+ * units of some edges, or some units of one edge. */
 FOVEA_INLINE void graph_scores_by(const fovea_nn_graph_scores_args *args, const int group, const int leaky) {
   const int heads = LANES / group;
   const int64_t each = args->padded / heads, count = each < group ? each : group; /* units of an edge; at a time */

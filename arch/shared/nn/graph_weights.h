@@ -12,7 +12,7 @@
 
 /* Vectors of the scores of a node: of all heads, if they are up to LANES, else of some. */
 typedef struct graph_vectors {
-  int64_t numbers; /* of the scores from the first on; those after belong to other nodes */
+  int64_t numbers; /* of the scores from the first on; scores after them belong to other nodes */
   int64_t stride;  /* from vector to vector */
   int count, sums; /* vectors; sums by vector mod `sums` */
   int heads;       /* lanes from one number of a head to the next */
@@ -50,8 +50,8 @@ FOVEA_INLINE vec graph_maximum(const graph_vectors *vectors, const float *scores
   return maximum;
 }
 
-/* Stores the weights, and returns their sums: sixteen by position, of which those that have no number are left out,
- * then halves are added to halves. */
+/* Stores the weights, and returns their sums: sixteen by position, without positions that have no number, then
+ * halves are added to halves. */
 FOVEA_INLINE vec graph_powers(const graph_vectors *vectors, const float *scores, vec reference, float *weights) {
   float sums[FOVEA_WEIGHT_SUMS * LANES];
   const int all = vectors->sums, used = vectors->count < all ? vectors->count : all;

@@ -216,7 +216,7 @@ FOVEA_INLINE void delta_of(const fovea_nn_recurrence_args *a, int token, int col
   for (int c = 0; c < vectors; c++) v[c] = vec_mul(beta, vec_sub(v[c], r[c]));
 }
 
-/* r of a piece of dims and those before it. */
+/* r of a piece of dims and of the pieces before it. */
 FOVEA_INLINE void add_sums(vec *r, const vec *piece, int64_t first, const int vectors) {
   FOVEA_UNROLL
   for (int c = 0; c < vectors; c++) r[c] = first == 0 ? piece[c] : vec_add(r[c], piece[c]);
