@@ -1,6 +1,6 @@
 /* The numeric contract (docs/numerics.md), one output row at a time, written for reading. Every kernel must give
  * its bits. It shares no code with the library, and knows neither rules nor types: the caller says which keys the
- * row sees, widens 16-bit inputs, and rounds the results. */
+ * row sees, converts 16-bit inputs, and rounds the results. */
 #ifndef FOVEA_TESTS_CONTRACT_H
 #define FOVEA_TESTS_CONTRACT_H
 

@@ -63,7 +63,6 @@ static void test_masks(void **state) {
   REFUSED(call.problem.mask.type = FOVEA_MASK_NONE, FOVEA_ERROR_UNUSED, "mask is not NULL", "mask.type");
 }
 
-/* mask.begin and mask.begins. */
 static void test_mask_begin(void **state) {
   (void)state;
   static const int64_t zeros[] = {0, 0}, good[] = {20, 7}, beyond[] = {20, 21}, negative[] = {-1, 0},

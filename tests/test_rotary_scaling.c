@@ -17,7 +17,7 @@ static double short_factors[LONGROPE_PAIRS], long_factors[LONGROPE_PAIRS];
 static const struct figures {
   const char *name;
   fovea_scaling_rule rule;
-  fovea_rotary_scaling fields; /* those that the script sets */
+  fovea_rotary_scaling fields; /* as the script sets them */
   double attention_factor;
   double exact[MOST_PAIRS]; /* by transformers' lines in double */
   float single[MOST_PAIRS]; /* as they are, in f32 */

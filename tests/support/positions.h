@@ -19,9 +19,9 @@ int term_hides(const struct trial *trial, int64_t batch, int64_t head, int64_t r
 /* The scale of a row's scores. */
 double scale_of_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row);
 
-/* The vectors of int8 mode for a kv head. */
+/* The channel numbers of int8 mode for a kv head. */
 struct mode_vectors vectors_of_head(const struct trial *trial, int64_t kv_head);
-/* Copies the vectors of the kv heads from `kv_head` on. */
+/* Copies the channel numbers of the kv heads from `kv_head` on. */
 void vectors_copy_part(struct trial *trial, const struct trial *whole, int64_t kv_head);
 
 #endif

@@ -85,7 +85,7 @@ const char *const *usable_names(void);
 /* The set of a table "set/tiles", which is what a plan names; a set's own name. Until the next call. */
 const char *set_of(const char *isa);
 
-/* Those that serve every problem. The others only add products for one type of Q and K. */
+/* The names of sets that serve every problem. The others only add products for one type of Q and K. */
 const char *const *whole_isas(void);
 
 /* The same, without names that would run this problem by the very functions and tiles of another one in the list:

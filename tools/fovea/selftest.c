@@ -149,7 +149,7 @@ static outcome run(int kind, int i, const char *isa, uint64_t *digest, failure *
 /* AMX computes what has a mode if it is allowed and no set is named: the name of this way, as if it were a set. */
 static const char amx[] = "amx";
 
-/* How many problems of a list agree, -1 if one of them does not run. Adds those that this build leaves out to
+/* How many problems of a list agree, -1 if one of them does not run. Adds problems that this build leaves out to
  * *left_out. The first disagreement of all lists goes into the failure; all go to stdout. */
 static int test_list(int kind, const char *isa, int *left_out, bool *disagreed, failure *why) {
   const list of = list_of(kind);

@@ -96,7 +96,7 @@ static bool make_shaw(selftest_data *data) {
          make_vectors(p, FOVEA_SHAW_VALUES, p->v_dim, NUMBERS_OF_SHAW_VALUES, &extras->shaw_values);
 }
 
-/* Vectors of int8 mode, or nothing if they are not wanted. */
+/* Channel numbers of int8 mode, or nothing if they are not wanted. */
 static bool make_fixed(const fovea_problem *problem, fovea_channels vectors, int64_t dim, int numbers,
                        float **table) {
   const int64_t count = (vectors == FOVEA_CHANNELS_PER_HEAD ? problem->kv_heads : 1) * dim;

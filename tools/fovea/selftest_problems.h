@@ -40,7 +40,7 @@ typedef enum selftest_pattern {
   SELFTEST_HOLES,  /* one in four */
   SELFTEST_FEW,    /* all but one in 32 */
   SELFTEST_TILES,  /* all, none or half of 64 rows and 64 keys */
-  SELFTEST_BORDER, /* those from key 3 row + 3 on */
+  SELFTEST_BORDER, /* keys from 3 row + 3 on */
   SELFTEST_STRANGE /* one in four; some numbers are NaN, infinite, or so large that products overflow */
 } selftest_pattern;
 
