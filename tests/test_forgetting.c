@@ -230,7 +230,7 @@ static void test_sinks_and_window(void **state) {
   assert_near(o, 5, LENGTH - 1, list, at, LENGTH, 4e-6); /* 132 rotations of a key, each with its rounding */
 }
 
-/* H2O, SnapKV: rows from anywhere are given up. Those that stay move together, without a rotation; queries and new
+/* H2O, SnapKV: rows from anywhere are given up. Rows that stay move together, without a rotation; queries and new
  * keys are rotated to positions that still count the others. */
 static void test_eviction(void **state) {
   (void)state;

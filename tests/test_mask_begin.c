@@ -21,7 +21,7 @@ static void add_mask(fovea_problem *problem, int type) {
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
-/* The same trial, whose mask has an element for every key: those before the first are 0. */
+/* The same trial, whose mask has an element for every key: elements before the first are 0. */
 static struct trial trial_with_whole_mask(const struct trial *trial) {
   fovea_problem whole = trial->problem;
   whole.mask.begin = 0;

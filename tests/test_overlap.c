@@ -71,7 +71,7 @@ static void mark_all(const fovea_problem *problem, const struct laid *laid, int 
   }
 }
 
-/* Places the tensors: those that are written near to those that are read, rather than anywhere. */
+/* Places the tensors: what is written near to what is read, rather than anywhere. */
 static void lay_out(const fovea_problem *p, struct generator *generator, struct laid laid[TENSORS]) {
   const struct laid all[TENSORS] = {
       [Q] = {p->q_strides, p->heads, 4, 0},

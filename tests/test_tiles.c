@@ -149,7 +149,7 @@ static void test_random_problems(void **state) {
   cpus_use_all();
 }
 
-/* Patterns, terms, scales, normalisers and outputs together. Those that the library refuses are left out. */
+/* Patterns, terms, scales, normalisers and outputs together. Problems that the library refuses are left out. */
 static void test_combinations(void **state) {
   (void)state;
   static struct scene scene;

@@ -162,7 +162,7 @@ static void take_scales_or_modes(fovea_problem *problem, struct bytes *bytes, en
   }
 }
 
-/* Sound problems have only those that their modes know. */
+/* Sound problems have only channel numbers that their modes know. */
 static void take_vectors(fovea_problem *problem, struct bytes *bytes, enum description_kind kind) {
   if (problem->modes.score != FOVEA_MODE_INT8 && problem->modes.value != FOVEA_MODE_INT8) return;
   const int64_t choice = bytes_below(bytes, 64);

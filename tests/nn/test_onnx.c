@@ -76,7 +76,7 @@ static fovea_status run_gemm(const struct test_case *test, float *y) {
   return status;
 }
 
-/* An axis, counted from the last one but one; those that are not there have one element. */
+/* An axis, counted from the last one but one; axes that are not there have one element. */
 static int64_t outer_axis(const struct array *x, int before_last) {
   const int axis = x->rank - 2 - before_last;
   return x->rank > 1 && axis >= 0 ? x->shape[axis] : 1;
