@@ -20,8 +20,8 @@ typedef struct fovea_operand_args {
   int bf16;         /* of keys and values: 1: rows are bf16; 0: all rows are f32 */
   int64_t stride;   /* elements from key to key */
   int64_t dim;
-  int first, end; /* of keys and values: those of the block that are there. Other values are 0 as operands */
-  /* Of keys and values, in place of rows: those of int8, the block's first key at `codes`, and a scale for each key
+  int first, end; /* of keys and values: which of the block there are. Other values are 0 as operands */
+  /* Of keys and values, in place of rows: codes of int8, the block's first key at `codes`, and a scale for each key
    * of the block. NULL: there are none. */
   const int8_t *codes;
   int64_t code_stride; /* bytes from key to key */
@@ -63,7 +63,7 @@ typedef struct fovea_arithmetic {
   const fovea_decoding *decoding; /* NULL: the task's tables decode, or short tiles use the layout of full tiles */
   int has_factor; /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
   /* 1: load_keys() and load_values() prefetch, in a task's first block and for tiles of up to loads_fetch_rows
-   * rows, and score() and value() elsewhere; 0: only these do. */
+   * rows, and score() and value() elsewhere; 0: only score() and value() do. */
   int loads_fetch, loads_fetch_rows;
   int scales_rows; /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
   /* Called around the operations of a task; NULL: nothing is to be done. */
@@ -82,7 +82,8 @@ typedef struct fovea_arithmetic {
   const float *(*logs)(const float *values, int64_t v_dim);
   /* As fovea_kernels.score(), but `keys` are the operands of the whole block, and `key` is the first. */
   void (*score)(const struct fovea_score_args *args);
-  /* As fovea_kernels.softmax(); weights lie in the place of the scores. Those of the block's other keys are 0. */
+  /* As fovea_kernels.softmax(); weights lie in the place of the scores. The weights of the block's other keys are
+   * 0. */
   int (*softmax)(const struct fovea_softmax_args *args);
   /* The weight of a key of the block for a row of the tile. */
   float (*weight)(const float *weights, int key, int row);
@@ -99,7 +100,7 @@ typedef struct fovea_extension {
   int (*bf16_holds)(void), (*int8_holds)(void);
 } fovea_extension;
 
-/* One output of a block in which a seen value is not finite. */
+/* One output of a block in which a visible value is not finite. */
 typedef struct fovea_lost_args {
   const float *weights; /* of all keys of the block */
   const float *values;  /* the dim of the block's first key */

@@ -1,5 +1,5 @@
-/* The border between src/ and the instruction sets for narrow formats (fovea/format.h): where the codes of keys or
- * values lie, where their scales, and how they become numbers. One form for all formats: strides in bytes. */
+/* The border between src/ and the instruction sets for quantised formats (fovea/format.h): where the codes of keys
+ * or values lie, where their scales, and how they become numbers. One form for all formats: strides in bytes. */
 #ifndef FOVEA_ARCH_CODES_H
 #define FOVEA_ARCH_CODES_H
 
@@ -18,12 +18,12 @@
  *   code      the code's number, fovea_code
  *   name      the suffix of functions for this code
  *   bits      bits of a code
- *   row_bits  bits that a dim takes in a row of codes, without those in front
+ *   row_bits  bits that a dim takes in a row of codes, without the bits in front
  *   front     bytes in front of the codes of each group, which hold the codes' upper bits; the group is 32
  *   lies      IN_TURN: codes of a row follow each other. IN_HALVES: dim i of a group shares a byte with dim
  *             i + group / 2. ALONG_KEYS: with the codes of other keys in words of 32 bits
  *   numbers   which numbers codes are: SIGNED, UNSIGNED, E4M3, E5M2 or BF16
- *   decoded   whether decoding knows the code: OWN functions, those of another (AS_E4M3), or NOT */
+ *   decoded   whether decoding knows the code: by its OWN functions, by another code's (AS_E4M3), or NOT */
 /* clang-format off */
 #define FOVEA_CODES(CODE, with)                                                                                    \
   CODE(with, FOVEA_CODE_S8,         s8,          8,  8, 0, IN_TURN,    SIGNED,   OWN)                              \
@@ -84,7 +84,7 @@ typedef struct fovea_codes {
   fovea_type scale_type;
   float bias;
   const int8_t *table; /* NULL: none */
-  float numbers[16];   /* of codes of 4 bits: those of the table, or the codes less the bias */
+  float numbers[16];   /* of codes of 4 bits: the table's, or the codes less the bias */
   int64_t row_bytes;   /* of a row, for prefetches */
   int64_t group;       /* dims that share a scale; at least 1 */
   int panels;          /* 1: rows of codes lie side by side in words, panel[word][key] */
@@ -98,7 +98,7 @@ typedef struct fovea_codes {
 } fovea_codes;
 
 /* Whether decoding knows a format: its codes become numbers in registers, sixteen bytes at a time, whose dims have
- * one scale. Rows of other formats are widened. */
+ * one scale. Rows of other formats are dequantised first. */
 static inline int fovea_decodes_codes(const fovea_codes *codes, int64_t dim) {
   const fovea_code_facts code = fovea_code_of(codes->code);
   const int chunk = 16 * 8 / code.row_bits;

@@ -163,8 +163,8 @@ typedef struct fovea_adjust_args {
   float *maxima; /* as in fovea_score_args */
 } fovea_adjust_args;
 
-/* Copies scores to the caller's rows, transposed: those of keys key_begin to key_end - 1 of the block, and -Inf
- * where a vector has no scores: it has those of seen_begin[vector] to seen_end[vector] - 1. */
+/* Copies the scores of keys key_begin to key_end - 1 of the block to the caller's rows, transposed. A vector has
+ * the scores of keys seen_begin[vector] to seen_end[vector] - 1; other keys get -Inf. */
 typedef struct fovea_keep_args {
   const float *scores; /* the block's first key */
   float *const *rows;  /* row_count pointers to the number of key_begin; NULL: the row is not wanted */
@@ -241,7 +241,7 @@ typedef struct fovea_softmax_args {
 
 /* Sums the weights of a block's keys by their distance d from the row's own key, for Shaw's values: sums[i][row]
  * are the sums of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
- * ascending order. These are the distances of all keys. Zeros have either sign. Vector v has the keys key_begin[v]
+ * ascending order. Every key has one of the distances. Zeros have either sign. Vector v has the keys key_begin[v]
  * to key_end[v] - 1 of the block. */
 typedef struct fovea_shaw_sums_args {
   const float *weights; /* the block's first key */
@@ -342,7 +342,7 @@ typedef struct fovea_store_args {
   void *const *rows; /* row_count pointers, each to dim elements */
   fovea_type type;
   float *const *lse;     /* row_count pointers to one element each, or NULL */
-  float *const *entropy; /* likewise; if set, state.row_spread is */
+  float *const *entropy; /* as lse; if it is set, state.row_spread is */
   const float *sinks;    /* [row], in units of log2; NULL: none */
   /* [row], or NULL: what the scores of a row are measured from in its weights, and 1 / sum. */
   float *references, *inverses;
@@ -370,7 +370,7 @@ typedef struct fovea_column_tile_args {
   const float *scores; /* of key 0 and the vector */
   int key_begin, key_end;
   const float *references, *inverses; /* one for each lane */
-  const float *counted;               /* likewise: 0 for lanes that are left out */
+  const float *counted;               /* one for each lane: 0 if the lane is left out */
   float *sums;                        /* of key 0: [key][FOVEA_WEIGHT_SUMS], from the first row's sum on */
 } fovea_column_tile_args;
 
@@ -385,7 +385,7 @@ typedef struct fovea_rotate_args {
   fovea_type from_type, to_type;
   int64_t partner;              /* elements from x to y; 1: pairs lie one after the other */
   int pair_count;               /* up to FOVEA_ROTATE_PAIRS */
-  const float *cosines, *sines; /* FOVEA_ROTATE_PAIRS numbers each; those from pair_count on are not used */
+  const float *cosines, *sines; /* FOVEA_ROTATE_PAIRS numbers each; numbers from pair_count on are not used */
 } fovea_rotate_args;
 
 /* Converts consecutive elements from any type to any other, with the rounding, NaN and zeros of results. */
@@ -400,7 +400,7 @@ typedef struct fovea_convert_args {
  *
  * A tile that is decoded has too few rows to fill vectors, so keys lie in the lanes. Scores and weights are
  * x[row][FOVEA_BLOCK_KEYS], outputs x[row][dim]. Each key and each value has a pointer of its own, so all kinds of
- * cache look the same. Pointers are given for a multiple of FOVEA_PANEL_ROWS keys. Those beyond the wanted keys
+ * cache look the same. Pointers are given for a multiple of FOVEA_PANEL_ROWS keys. Pointers beyond the wanted keys
  * point at any row that may be read, and decode_adjust() hides their scores. */
 
 /* Most rows of a tile that any table decodes. */
@@ -429,7 +429,7 @@ typedef struct fovea_decode_score_args {
 } fovea_decode_score_args;
 
 /* As fovea_adjust_args: applies all terms, and sets the scores of keys that a row does not see to -Inf. The keys of
- * padding pointers are not seen. */
+ * padding pointers are not visible. */
 typedef struct fovea_decode_adjust_args {
   float *scores; /* the block's first key */
   int row_count;
@@ -463,7 +463,7 @@ typedef struct fovea_decode_value_args {
   int row_count;
   const void *const *values;   /* one pointer a key */
   const void *const *prefetch; /* as in fovea_decode_score_args */
-  fovea_coded_keys coded;      /* likewise */
+  fovea_coded_keys coded;      /* as in fovea_decode_score_args */
   fovea_type type;
   int64_t dim;
   int key_count;
@@ -521,8 +521,8 @@ typedef struct fovea_kernels {
   int panel_dims;       /* dims that lie together in a panel of values */
   int panel_always;     /* 1: panels pay if enough tiles share them; 0: only if rows also crowd the cache's sets */
 
-  /* Products of pairs of a half type, without widening and with the bits of f32. FOVEA_F32: the table has none, and
-   * the four functions below are NULL. */
+  /* Products of pairs of a half type, without conversion and with the bits of f32. FOVEA_F32: the table has none,
+   * and the four functions below are NULL. */
   fovea_type pair_type;
   /* Returns 1 if the instructions give the bits of f32 on this CPU; else the table must not be used. */
   int (*pairs_hold)(void);

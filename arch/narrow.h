@@ -1,4 +1,4 @@
-/* The border between src/ and the instruction sets for writing narrow formats: how numbers become codes and scales.
+/* The border between src/ and the instruction sets for quantising: how numbers become codes and scales.
  * docs/numerics.md, section 14, defines every step; src/cache/quantisers.c makes rules of formats. */
 #ifndef FOVEA_ARCH_NARROW_H
 #define FOVEA_ARCH_NARROW_H

@@ -27,7 +27,7 @@ typedef struct fovea_nn_widen_args {
   float *to;
 } fovea_nn_widen_args;
 
-/* Rows for which panels of 16 bits are widened in registers. More rows share a copy as f32. */
+/* Rows for which panels of 16 bits are converted to f32 in registers. More rows share a copy as f32. */
 #define FOVEA_NN_FEW_ROWS 4
 
 /* sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums + these. */
@@ -189,7 +189,7 @@ typedef struct fovea_nn_kernels {
   void (*graph_shares)(const fovea_nn_graph_shares_args *args);
 } fovea_nn_kernels;
 
-/* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where
+/* Products of pairs of bf16, without conversion and with the bits of f32, on CPUs where
  * fovea_kernels.pairs_hold(). */
 typedef struct fovea_nn_pair_kernels {
   /* Whether all elements of `rows` rows of `count` are safe for dot(). */

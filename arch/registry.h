@@ -54,7 +54,7 @@
  *
  *   set, tiles    the table's name is <set>/<tiles>
  *   symbol        the table is fovea_kernels_<symbol>, in a file of arch/<set> or in arch/<symbol>
- *   needs         FOVEA_CPU_* bits that the table needs to run, beside those of its set
+ *   needs         FOVEA_CPU_* bits that the table needs to run, beside the bits of its set
  *   prefers       FOVEA_CPU_* bits: a CPU takes the first table of a set that it runs and whose bits it has. The
  *                 last table has 0 for both, and is fovea_kernels_<set>
  */

@@ -208,7 +208,7 @@ typedef struct fovea_nn_index_args {
 
 /* ---- Graph attention ---------------------------------------------------------------------------------------- */
 
-/* The most edges of a call: those of a block. A call has the edges of some whole nodes, or some of one. What
+/* The most edges of a call: the edges of a block. A call has the edges of some whole nodes, or some of one. What
  * belongs to heads (scores, maxima, sums) lies edge by edge or node by node, `padded` numbers each: as many as
  * there are heads, rounded up to a power of two. All lists of it have room for 16 numbers more, and numbers of
  * padding are any. */

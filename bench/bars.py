@@ -96,22 +96,22 @@ RATIOS = (
     ("b64_h4_s49_d128/full_swin", "time_over_plain", 1.15),
     ("h8_s4096_d128/causal_shaw", "time_over_plain", 1.25),
 )
-# (paired shape, least): useful flops a second over those of the same shape without a pattern, on the instruction set
-# that Fovea chooses
+# (paired shape, least): useful flops a second over the flops a second of the same shape without a pattern, on the
+# instruction set that Fovea chooses
 PATTERN_SPEEDS = tuple(
     (f"h4_s4096_d{dim}/{pattern}", least) for dim in (64, 128) for pattern, least in (
         ("window512", 0.90), ("window512_global64", 0.90), ("longformer", 0.90), ("chunks512", 0.90),
         ("prefix1024", 0.90), ("documents512", 0.90), ("blocks64", 0.90), ("window128", 0.65), ("documents128", 0.65))
 ) + (("h4_s4096_d64/grid13", 0.45),)
-# (paired shape, most): the time over that without the output, likewise
+# (paired shape, most): the time over the time without the output, on the instruction set that Fovea chooses
 OUTPUT_TIMES = (
     ("h4_s4096_d64/causal_column_sums", 1.60),
     ("h4_s4096_d128/causal_column_sums", 1.60),
     ("h4_s4096_d64/causal_top64", 1.60),
     ("h4_s4096_d128/causal_top64", 1.60),
 )
-# Narrow caches, 32 heads over 8, on the instruction set that Fovea chooses: (cache, least fraction of the read
-# bandwidth, least tokens a second over those of f32 and of f16) with 32,768 keys
+# Quantised caches, 32 heads over 8, on the instruction set that Fovea chooses: (cache, least fraction of the read
+# bandwidth, least tokens a second over a cache in f32, and in f16) with 32,768 keys
 FORMATS = (
     ("i8_rows", 0.80, 3.3, 1.7),
     ("i8_rows_panels", 0.85, 3.3, 1.7),
@@ -125,10 +125,10 @@ FORMATS = (
 FORMAT_LONG, FORMAT_SHORT = "format/h32_kv8_s32768_d128", "format/h32_kv8_s4096_d128"
 FORMAT_SHORT_OVER_F16 = 1.5  # 4,096 keys, which stay in the last-level cache
 FORMAT_PAGES = (("h32_kv8_s32768_d128/decode_pages16_i8_rows", 1.15),)
-# Prefill over a narrow cache: useful flops a second over those of contiguous f32
+# Prefill over a quantised cache: useful flops a second, over prefill from contiguous f32
 FORMAT_PREFILL = tuple((f"h8_s2048_d128/{name}", 0.97) for name in (
     "full_i8_rows", "full_q8_0", "full_e4m3", "full_q4_0", "full_ort_u4", "causal_i8_rows", "causal_q8_0"))
-# (cache, least bytes read and written a second over those of a copy), on one thread
+# (cache, least bytes read and written a second over the bytes of a copy), on one thread
 FORMAT_APPEND = (("q8_0", 0.5), ("q8_0_tables", 0.5))
 GRAPH_OVER_PASSES = 2.0
 PLAN_NANOSECONDS, PLAN_BYTES = 10e6, 2**20
@@ -334,7 +334,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--patterns", action="store_true", help="only the bars of patterns, outputs and graphs")
     parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
-    parser.add_argument("--formats", action="store_true", help="only the bars of narrow caches")
+    parser.add_argument("--formats", action="store_true", help="only the bars of quantised caches")
     parser.add_argument("--modes", action="store_true", help="only the bars of bf16 and int8 mode")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)

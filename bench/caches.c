@@ -67,7 +67,7 @@ static int fill_segments(const bench_workload *workload, fovea_error *error) {
 }
 
 /* Whether the workload gives the same bits with segments, which it uses from now on. In exact mode: in int8 mode
- * codes that are stored differ from those made of the numbers that they stand for. */
+ * codes that are stored differ from codes made of the numbers that they stand for. */
 static int has_same_bits(bench_workload *workload, fovea_error *error) {
   const size_t bytes = bytes_of((int64_t)workload->output_count, workload->shape->type);
   workload->problem.modes.score = workload->problem.modes.value = FOVEA_MODE_EXACT;

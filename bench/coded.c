@@ -135,7 +135,6 @@ static float fill_scale(const coded_head *head, char *place, uint32_t *state) {
   return scale;
 }
 
-/* A byte of a row of codes. */
 static char *byte_of(const coded_head *head, int64_t row, int64_t byte) {
   if (!head->in_panels) return head->codes + row * head->row + byte;
   return head->codes + row / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS * head->row + byte / 4 * 4 * FOVEA_PANEL_ROWS +

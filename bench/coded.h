@@ -14,8 +14,7 @@ typedef struct bench_coded_pages {
 size_t bench_coded_bytes(bench_workload *workload, const bench_coded_pages *pages, fovea_error *error);
 
 /* Fills `memory` with codes and scales, makes the segments and the sequence, page page_table[i] after page, and
- * sets the contiguous f32 keys and values to the numbers of these codes, each by the format's formula in plain C.
- */
+ * sets the contiguous f32 keys and values to the numbers of the codes, each by the format's formula in plain C. */
 void bench_coded_fill(bench_workload *workload, const bench_coded_pages *pages, char *memory);
 
 /* Sets `pieces` to what attention reads of a kv head in a segment: keys and values, each with scales if they lie

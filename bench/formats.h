@@ -13,7 +13,7 @@ typedef struct bench_format_case {
 } bench_format_case;
 
 /* Argument: a bench_format_case of few rows. A round measures f32, the quantised cache between two readings of its
- * memory, then f16. Counters beside those of bench_decode():
+ * memory, then f16. Counters beside the counters of bench_decode():
  *   f32_bandwidth_fraction           of the rate of reading the f32 cache, which is larger than more caches
  *   tokens_per_second                of one layer
  *   tokens_over_f32, tokens_over_f16 as a ratio */

@@ -1,4 +1,4 @@
-"""Narrow caches in docs/benchmarks.md: names in words, and the table of decoding. Called by tables.py."""
+"""Quantised caches in docs/benchmarks.md: names in words, and the table of decoding. Called by tables.py."""
 
 import re
 
@@ -20,7 +20,7 @@ def shape_in_words(shape):
 
 
 def words(name):
-    """format/h32_kv8_s32768_d128/i8_rows/avx512/t1: its parts in words; likewise paired and append."""
+    """format/h32_kv8_s32768_d128/i8_rows/avx512/t1: its parts in words; also of paired and append."""
     kind, shape, what, isa, threads = name.split("/")
     end = f"{isa}, {threads_in_words(threads)}"
     if kind == "format":
@@ -51,7 +51,7 @@ def speeds(run):
     columns = (("tokens a second", "tokens_per_second", 0), ("x f32", "tokens_over_f32", 2),
                ("x f16", "tokens_over_f16", 2), ("GB/s", "gigabytes_per_second", 1),
                ("of the read bandwidth", "bandwidth_fraction", 2),
-               ("of that of f32", "f32_bandwidth_fraction", 2))
+               ("of reading f32", "f32_bandwidth_fraction", 2))
     lines = ["Decoding, one layer; 1 thread / 2 threads.", "",
              "| | " + " | ".join(title for title, _, _ in columns) + " |", "|---|" + "--:|" * len(columns)]
     for (shape, cache), names in found.items():

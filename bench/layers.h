@@ -11,7 +11,7 @@
 typedef struct layer_shape {
   const char *name;
   int64_t rows, in, out; /* norms and functions: `in` dims; an encoder layer: `in` dims, `out` of the network */
-  int64_t batch;         /* an encoder layer, of `rows` rows for each entry */
+  int64_t batch;         /* an encoder layer, of `rows` rows for each batch element */
   fovea_type type;       /* of weights */
   fovea_nn_activation activation;
   fovea_nn_norm_kind norm;
@@ -48,8 +48,8 @@ void bench_norm(bench_round *round, const void *argument);
  *   cycles_per_vector    by the FMA peak, if that is two FMAs a cycle */
 void bench_activate(bench_round *round, const void *argument);
 
-/* Additive attention of `rows` rows and as many keys, `in` dims, `in` values, without layers; the counters are
- * those of bench_activate(), an element being a tanh. */
+/* Additive attention of `rows` rows and as many keys, `in` dims, `in` values, without layers; the counters are as
+ * of bench_activate(), an element being a tanh. */
 void bench_additive(bench_round *round, const void *argument);
 
 /* An encoder layer of 12 heads, and the same step by step:

@@ -18,8 +18,8 @@ int machine_threads(void);
  * run for about `seconds`. 0 if this program has no probe for the instruction set. */
 double machine_fma_peak(const char *isa, int threads, double seconds);
 
-/* The rate of products of bf16 pairs, whose sums are f32, over that of f32 FMAs, on one thread; 0 if this CPU has
- * no such instruction. */
+/* The rate of products of bf16 pairs, whose sums are f32, over the rate of f32 FMAs, on one thread; 0 if this CPU
+ * has no such instruction. */
 double machine_bf16_over_fma(void);
 
 /* Bytes per second at which `threads` threads read this memory, a part each. */

@@ -13,7 +13,7 @@ nothing but FMLA on the same model; of int8, of nothing but the instruction that
     mca.py --show score_main_4 prints a loop
     mca.py --cc 'clang-16 --target=aarch64-linux-gnu'
 
-Needs a compiler for AArch64 (gcc-aarch64-linux-gnu) and llvm-mca (llvm-19, which has models of these cores).
+Needs a compiler for AArch64 (gcc-aarch64-linux-gnu) and llvm-mca (llvm-19, which has models of the cores).
 """
 
 import argparse
@@ -69,7 +69,7 @@ def source(of, group=""):
     return f"arch/{of}/{group}_{of}.c" if group else f"arch/{of}/{of}.c"
 
 
-# The last line of its kind is that of every core: NEON's.
+# The last line of its kind is for every core: NEON's.
 SET, BF16_SET, F16_SET = (registry.sets("AARCH64", pairs)[-1] for pairs in ("F32", "BF16", "F16"))
 SCORE = Loop("score", source(SET), "score_main_{}", barred=True)
 VALUE = Loop("value", source(SET), "value_main_{}", barred=True)

@@ -50,7 +50,7 @@ static const bench_pair pairs[] = {
     .plain = {.name = "bf16", __VA_ARGS__, .scores = BF16, .values = BF16}, .ratio = "speed_over_bf16",            \
     .of_speed = 1                                                                                                  \
   }
-/* Codes of 8 bits with a scale for each row, used as they lie by int8 mode, widened by exact mode. */
+/* Codes of 8 bits with a scale for each row, used as they lie by int8 mode, dequantised by exact mode. */
 #define CODED .format = "i8_rows"
 
 static const bench_pair int8_pairs[] = {
@@ -113,7 +113,7 @@ const char *bench_plain_isa(const bench_pair_case *wanted) {
   return plain->scores == EXACT && plain->values == EXACT ? bench_vectors_of(wanted->isa) : wanted->isa;
 }
 
-/* The parts of a name are joined by '/', so that of a table has a dot: avx512.vnni. */
+/* The parts of a name are joined by '/', so a table's part has a dot: avx512.vnni. */
 static void add(bench_pair_case *added, const bench_pair *pair, const char *isa, int threads) {
   char name[128], word[32];
   snprintf(word, sizeof word, "%s", isa);

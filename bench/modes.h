@@ -14,7 +14,8 @@
 #define BENCH_PAIRS      "avx512_bf16"
 #define BENCH_PAIRS_FAST 1.5
 
-/* The instruction set whose vectors stand beside: that of AMX or of a table, or the set itself. */
+/* The instruction set whose vectors a set or table uses beside its own instructions: AMX's, the table's set, or the
+ * set itself. */
 const char *bench_vectors_of(const char *isa);
 
 /* What the plain shape of a pair runs on: exact mode on the set, a mode on the same instructions. */

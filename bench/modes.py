@@ -3,9 +3,9 @@
 import re
 
 AMX = "amx"
-# Where AMX does not multiply: least useful flops a second over those of exact mode on the same tensors.
+# Where AMX does not multiply: least useful flops a second over exact mode on the same tensors.
 OVER_EXACT = 0.93
-# int8, likewise: (set or table, part of the shape's name, least)
+# The same for int8: (set or table, part of the shape's name, least)
 INT8_PREFILL = (("avx512.vnni", "s2048_d128", 2.5), ("avx2", "d128", 1.4))
 # Decoding from caches of codes that stay in the last-level cache, by the table that Fovea chooses; AMX over bf16 mode.
 INT8_DECODE, INT8_SHORT = 1.5, "s4096_d128"
@@ -90,8 +90,8 @@ def speeds_of(run, mode):
         shapes.setdefault((shape, what), {}).setdefault(isa, []).append(name)
     if not shapes:
         return []
-    lines = [f"{mode} mode, 1 thread / 2 threads: GFLOP/s over the pairs that are seen, and times the speed of exact mode "
-             "without AMX.", "",
+    lines = [f"{mode} mode, 1 thread / 2 threads: GFLOP/s over the visible pairs, and times the speed of exact "
+             "mode without AMX.", "",
              "| | " + " | ".join(f"{set_in_words(isa)} | x exact" for isa in sets) + " |",
              "|---|" + "--:|" * 2 * len(sets)]
     for (shape, what), found in shapes.items():

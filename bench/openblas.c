@@ -47,7 +47,7 @@ static void clear_environment(void) {
           if (length >= sizeof name) continue;
           memcpy(name, *entry, length);
           name[length] = '\0';
-          again = unsetenv(name) == 0; /* moves the entries: start over */
+          again = unsetenv(name) == 0; /* moves the other variables: start over */
         }
   }
 }

@@ -28,7 +28,7 @@ static void run_score(const operation_call *call) {
                                          .prefetch_count = 1});
 }
 
-/* Rows of bf16. The bits of queries of f32 are those of pairs, too. */
+/* Rows of bf16. Queries of f32 with the same bits serve as pairs, too. */
 static void run_score_pairs(const operation_call *call) {
   call->table->score_pairs(&(fovea_score_args){.queries = ARRAYS->queries,
                                                .keys = call->piece,
@@ -139,7 +139,7 @@ static void run_load_f16(const operation_call *call) {
 }
 
 /* 2^x takes eleven: the difference, r and f, six steps of Horner's rule, the scaling, the sum. The softcap takes
- * 24: those of tanh, a product, a maximum. */
+ * 24: the operations of tanh, a product, a maximum. */
 const bench_operation bench_tile_operations[] = {
     {"score/d128", FOVEA_F32, 0, 65536, 1, 0, run_score},
     {"value/d128", FOVEA_F32, 0, 65536, 1, 0, run_value},

@@ -34,7 +34,7 @@ static const fovea_rule *window_or_global(rule_table *table, int64_t before, int
   return keep(table, fovea_rule_or(window, keep(table, fovea_rule_global(table->numbers, globals))));
 }
 
-/* A tenth of the blocks, and those of the diagonal. */
+/* A tenth of the blocks, and the blocks of the diagonal. */
 static const fovea_rule *blocks(rule_table *table, int64_t keys) {
   const int64_t count = keys / block;
   uint32_t state = 1;

@@ -6,8 +6,9 @@
 
 The functions of arch/shared/nn/functions.h are compiled for an instruction set, one loop each that takes one vector in
 a turn, and llvm-mca counts how long a turn keeps the busiest port. It also runs the loop, with the window of its model:
-what is longer is time that chains of operations wait. The library takes four vectors together, which waits less. LLVM 19 has no model of Zen 5; its ports are those of Zen 4 with twice the width, so loops of
-AVX-512 run as if their vectors were of 256 bits. bench/bars.py compares fovea_bench's `cycles_per_vector`.
+what is longer is time that chains of operations wait. The library takes four vectors together, which waits less. LLVM 19
+has no model of Zen 5; it is taken as Zen 4 with ports of twice the width, so loops of AVX-512 run as if their vectors
+were of 256 bits. bench/bars.py compares fovea_bench's `cycles_per_vector`.
 """
 
 import argparse

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- bench: begin, written by bench/report.py --readme -->", "<!-- bench: end -->")
 RULES = {"window512": "window of 512", "chunk64_left256": "chunks of 64, 256 left",
-         "mask_f32": "f32 mask", "mask_bool": "boolean mask, all seen",
+         "mask_f32": "f32 mask", "mask_bool": "boolean mask, all visible",
          "mask_half_empty": "half of the mask's tiles empty", "decode_pages16": "decode, pages of 16",
          "decode_pages16_f16": "decode, pages of 16, f16"}
 LIMITS = {"FMA peak": "peak_fraction", "read bandwidth": "bandwidth_fraction"}
@@ -138,8 +138,8 @@ def other_lines(run):
 def heading(run):
     context = run.context
     return [
-        f"{run.cpu}, {run.date}. f32 unless another type is named; medians of interleaved rounds, flops over the pairs "
-        f"that are seen. Clock: {context.get('clock', 'wall')}. "
+        f"{run.cpu}, {run.date}. f32 unless another type is named; medians of interleaved rounds, flops over the visible "
+        f"pairs. Clock: {context.get('clock', 'wall')}. "
         f"Unfused: OpenBLAS ({context.get('openblas_core', '?')}) product, vectorised softmax, product.",
         "",
     ]

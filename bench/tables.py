@@ -4,7 +4,7 @@
     bench/tables.py layers run.json [more.json...]     # prints the table; of what is in several runs, the last
     bench/tables.py patterns run.json --peers p.json   # of patterns, terms, outputs and graphs; p.json is written by
                                                        # bench/peers/patterns.py
-    bench/tables.py formats run.json                   # of narrow caches
+    bench/tables.py formats run.json                   # of quantised caches
     bench/tables.py modes run.json                     # of bf16 and int8 mode
 With --keep the runs are kept as one in bench/results, and the page is written. A CPU whose name does not say what it
 lacks, as in some virtual machines, is given another by --cpu.
@@ -139,10 +139,10 @@ def keep(table, run, peers):
         kept.write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
     begin, end = f"<!-- {table}: begin, written by bench/tables.py {table} --keep -->", f"<!-- {table}: end -->"
     text = PAGE.read_text(encoding="utf-8")
-    at, behind = text.find(begin), text.find(end)
-    if at < 0 or behind < at:
+    at, after = text.find(begin), text.find(end)
+    if at < 0 or after < at:
         sys.exit(f"tables.py: docs/benchmarks.md has no lines '{begin}' and '{end}'")
-    PAGE.write_text(text[: at + len(begin)] + "\n\n" + "\n".join(kept_tables(table)) + "\n" + text[behind:],
+    PAGE.write_text(text[: at + len(begin)] + "\n\n" + "\n".join(kept_tables(table)) + "\n" + text[after:],
                     encoding="utf-8")
 
 

@@ -7,8 +7,8 @@
 typedef struct unfused unfused;
 
 /* Prepares it for `threads` threads, which split heads and row blocks between them. If block_rows is at least the
- * longest entry's rows, it works on whole score matrices. Else it works on block_rows rows at a time and leaves out
- * the keys that none of these rows sees, as far as a BLAS can. NULL without memory. */
+ * longest batch element's rows, it works on whole score matrices. Else it works on block_rows rows at a time and
+ * leaves out the keys that none of these rows sees, as far as a BLAS can. NULL without memory. */
 unfused *unfused_create(const bench_workload *workload, int threads, int64_t block_rows);
 void unfused_destroy(unfused *self);
 

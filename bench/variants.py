@@ -201,8 +201,8 @@ def keep(run, peers):
     measurements.save(run, kept)
     plot(run, kept.with_suffix(".svg"))
     text = PAGE.read_text(encoding="utf-8")
-    at, behind = (text.find(marker) for marker in MARKERS)
-    if at < 0 or behind < at:
+    at, after = (text.find(marker) for marker in MARKERS)
+    if at < 0 or after < at:
         sys.exit(f"variants.py: docs/variants.md has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
     pages = []
     for path in sorted(RESULTS.glob("variants-*.json")):
@@ -211,7 +211,7 @@ def keep(run, peers):
         beside = path.with_name(path.name.replace("variants-", "variants-peers-"))
         pages.append(f"![Time and memory against length](../bench/results/{path.with_suffix('.svg').name})\n\n"
                      + tables(measurements.load(path), json.loads(beside.read_text()) if beside.exists() else None))
-    PAGE.write_text(text[: at + len(MARKERS[0])] + "\n\n" + "\n".join(pages) + "\n" + text[behind:], encoding="utf-8")
+    PAGE.write_text(text[: at + len(MARKERS[0])] + "\n\n" + "\n".join(pages) + "\n" + text[after:], encoding="utf-8")
 
 
 def main():

@@ -108,7 +108,7 @@ typedef struct selected_call {
   size_t selecting_size;
 } selected_call;
 
-/* Queries and keys of the index are those of the only head. */
+/* The index has the queries and keys of the only head. */
 static int begin_selected(variant_call *call) {
   const int64_t rows = call->length;
   const float *weights = variant_numbers(call, (size_t)rows, 13, 1);

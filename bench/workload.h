@@ -11,8 +11,8 @@
 /* Masks of rows and keys, the same for all batch elements and heads. */
 typedef enum bench_mask {
   BENCH_NO_MASK,
-  BENCH_MASK_ADDED,     /* f32, small numbers: every key is seen */
-  BENCH_MASK_ALL,       /* boolean, every key is seen */
+  BENCH_MASK_ADDED,     /* f32, small numbers: every key is visible */
+  BENCH_MASK_ALL,       /* boolean, every key is visible */
   BENCH_MASK_HALF_TILES /* boolean, half of the tiles of 64 rows and 64 keys, at random places */
 } bench_mask;
 
@@ -107,7 +107,7 @@ typedef struct bench_workload {
 int bench_workload_create(bench_workload *workload, const bench_shape *shape);
 void bench_workload_destroy(bench_workload *workload);
 
-/* The keys that a row sees: `from` to `to` - 1 of its entry. */
+/* The keys that a row sees: `from` to `to` - 1 of its batch element. */
 typedef struct bench_interval {
   int64_t from, to;
 } bench_interval;

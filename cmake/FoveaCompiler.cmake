@@ -11,8 +11,9 @@ if(MINGW) # C99's printf(), with any C library
 endif()
 
 # Results depend on these. They come after a parent project's own flags, and undo flags that would change results. A
-# compiler gets the options of libraries that a target is linked with behind the target's own, so that a parent's
-# link_libraries() could undo these again: the libraries are linked with fovea_numeric, behind it.
+# compiler gets the options of the libraries that a target is linked with after the target's own options, so that a
+# parent's link_libraries() could undo these flags: so the targets are linked with fovea_numeric, whose options come
+# last.
 set(fovea_numeric_flags -fno-fast-math -ffp-contract=off -fno-math-errno)
 add_library(fovea_numeric INTERFACE)
 target_compile_options(fovea_numeric INTERFACE ${fovea_numeric_flags})

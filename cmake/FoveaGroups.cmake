@@ -2,13 +2,13 @@
 #
 #   FOVEA_PRESET            core, inference, or full (default)
 #   FOVEA_WITHOUT_<GROUP>   ON: without this group of kernels and the code around it
-#   FOVEA_ISAS              the instruction sets beside portable C, e.g. avx2,avx512; empty (default): those of the preset
+#   FOVEA_ISAS              the instruction sets beside portable C, e.g. avx2,avx512; empty (default): the preset's
 #
 # Each becomes definitions of the same names, which a bare compile gives by hand (docs/embedding.md).
 
 set(FOVEA_PRESET full CACHE STRING "What the library can do: core, inference or full")
 set_property(CACHE FOVEA_PRESET PROPERTY STRINGS core inference full)
-set(FOVEA_ISAS "" CACHE STRING "Instruction sets beside portable C, separated by commas; empty: those of the preset")
+set(FOVEA_ISAS "" CACHE STRING "Instruction sets beside portable C, separated by commas; empty: the preset's")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/arch/groups.h ${PROJECT_SOURCE_DIR}/arch/registry.h
 )

@@ -14,8 +14,8 @@
 # or ask the compiler, the system or the size of words. What src/ makes of kernels is the same everywhere, and is tested
 # once. Presets of other targets set FOVEA_TEST_EVERYWHERE: other tests are neither built nor registered.
 #
-# Tests that say RELEASED measure what a compiler makes of released code (stacks, accuracy). Debug builds, whose sanitizers
-# watch memory, have none of these.
+# Tests that say RELEASED measure what a compiler makes of released code (stacks, accuracy). Debug builds, whose
+# sanitizers watch memory, leave these tests out.
 #
 # Labels: `long` is what has long sizes (USUAL_OR_LONG in a source), `tsan` what runs under ThreadSanitizer.
 
@@ -24,7 +24,7 @@ find_package(Threads REQUIRED)
 # fovea_hasten_contracts(<file>...): in debug builds, compiles contracts, plain C that tests compare the library with, for
 # speed and without sanitizers. Sanitizers are there to watch the library, and tests would spend most of their time in
 # contracts. On x86-64 fmaf() is an instruction then. Optimised builds call libm, since their test_cpu also runs on CPUs
-# without FMA. Call it in the directory of the targets, which alone sees the properties of these files.
+# without FMA. Call it in the directory of the targets: only there do the properties of these files count.
 function(fovea_hasten_contracts)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     return()

@@ -1,5 +1,5 @@
-/* Additive attention: projections, then, for some rows of all entries at a time, their scores, which attention
- * takes as what is added to scores of 0, and weights. */
+/* Additive attention: projections, then, for some rows of all batch elements at a time, their scores, which
+ * attention adds to scores of 0, and weights. */
 #include "additive.h"
 #include "additive_edges.h"
 
@@ -14,22 +14,22 @@
 #include <fovea/state.h>
 #include <math.h>
 
-/* Rows, of all entries, whose scores are in scratch at a time, and keys of a task. */
+/* Rows, of all batch elements, whose scores are in scratch at a time, and keys of a task. */
 enum { TILE_ROWS = 128, TASK_KEYS = 64 };
 
 /* Where the parts of scratch begin. */
 typedef struct layout {
   fovea_nn_scratch all;
   size_t run, run_size, queries, keys, scores, nodes, edges;
-  int64_t rows;         /* of each entry in a tile */
+  int64_t rows;         /* of each batch element in a tile */
   int64_t node_numbers; /* of a row; 0: no weights are wanted */
 } layout;
 
 typedef struct tile {
   const fovea_nn_additive_call *call;
   fovea_nn_projected queries, keys;
-  float *scores; /* [entry][row][key] */
-  float *nodes;  /* [entry][row][number] */
+  float *scores; /* [batch element][row][key] */
+  float *nodes;  /* [batch element][row][number] */
   int64_t first, rows, node_numbers;
 } tile;
 
@@ -165,7 +165,7 @@ static void score_masked(const tile *tile, int64_t entry, int64_t key, fovea_nn_
   }
 }
 
-/* Some keys of an entry for all rows of the tile. */
+/* Some keys of a batch element for all rows of the tile. */
 static void score_task(const void *data, int64_t task, int worker) {
   const tile *tile = data;
   const fovea_nn_additive_tensors *t = &tile->call->tensors;
@@ -204,7 +204,7 @@ static void compute_scores(const tile *tile, const fovea_execution *execution) {
   fovea_nn_run_tasks(score_task, tile, tasks, work, INT_MAX, execution);
 }
 
-/* Weights of rows `first` on, counted over all entries. */
+/* Weights of rows `first` on, counted over all batch elements. */
 static void write_weights(const void *data, int64_t first, int64_t count) {
   const tile *tile = data;
   const fovea_nn_additive_tensors *t = &tile->call->tensors;

@@ -19,7 +19,7 @@ typedef struct worker_memory {
   uint64_t *blocks; /* set of blocks that have a key */
   uint64_t *keys;   /* set of keys */
   float *outputs;   /* of states */
-  float *values;    /* widened, of the keys that are computed; NULL: they are f32 */
+  float *values;    /* converted, of the keys that are computed; NULL: they are f32 */
   float *scores;    /* of all keys of the row, in their order; NULL: no weights are wanted */
   int32_t *positions;
 } worker_memory;
@@ -138,7 +138,7 @@ static void score_keys(edge_row *row, int count, float *scores) {
   }
 }
 
-/* Computes the first `count` keys that were taken; those after them move up. */
+/* Computes the first `count` keys that were taken; the keys after them move up. */
 static void compute_keys(edge_row *row, int count) {
   const fovea_nn_additive_call *call = row->edges->call;
   const void *values[FOVEA_BLOCK_KEYS];
@@ -233,7 +233,7 @@ static void run_row(const fovea_nn_edges *edges, const worker_memory *memory, in
   if (memory->scores) write_weights(&row, node);
 }
 
-/* Some rows of an entry. */
+/* Some rows of a batch element. */
 static void run_task(const void *data, int64_t task, int worker) {
   const fovea_nn_edges *edges = data;
   const fovea_nn_additive_tensors *t = &edges->call->tensors;

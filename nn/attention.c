@@ -82,9 +82,9 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   return fovea_append(&rows, call->attention.rotary, execution, error);
 }
 
-/* Keys or values of one entry after the other, each after the row of the bias. */
-static fovea_status project_behind_bias(const fovea_nn_attention_call *call, int values,
-                                        const fovea_execution *execution, fovea_error *error) {
+/* Keys or values of one batch element after the other, each after the row of the bias. */
+static fovea_status project_after_bias(const fovea_nn_attention_call *call, int values,
+                                       const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;
   const fovea_nn_linear *linear = values ? call->attention.value : call->attention.key;
   const float *bias = values ? call->attention.bias_value : call->attention.bias_key;
@@ -115,8 +115,8 @@ static fovea_status project_memory(const fovea_nn_attention_call *call, const fo
   const fovea_nn_attention_tensors *t = &call->tensors;
   fovea_status status;
   if (a->bias_key) {
-    status = project_behind_bias(call, 0, execution, error);
-    return status ? status : project_behind_bias(call, 1, execution, error);
+    status = project_after_bias(call, 0, execution, error);
+    return status ? status : project_after_bias(call, 1, execution, error);
   }
   status = project(a->key, t->memory, t->memory_type, t->memory_stride, &call->k, execution, error);
   if (status) return status;
@@ -186,7 +186,7 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
   return status ? status : fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
 }
 
-/* Rows of a packed batch that belong to no entry are not written by attention. */
+/* Attention does not write rows of a packed batch that belong to no sequence. */
 static void clear_gaps(const fovea_nn_attention_call *call) {
   if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
 }

@@ -8,7 +8,7 @@
 
 /* The projections, in f32 rows in scratch: heads side by side. */
 typedef struct fovea_nn_heads {
-  int64_t rows; /* of all entries */
+  int64_t rows; /* of all batch elements */
   int64_t heads, dim;
   float *numbers;
 } fovea_nn_heads;

@@ -25,7 +25,7 @@ uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call) {
 typedef struct average_job {
   const fovea_nn_attention_call *call;
   const fovea_nn_kernels *kernels;
-  int64_t first, rows; /* of an entry, or of all packed entries */
+  int64_t first, rows; /* of a batch element, or of all packed sequences */
 } average_job;
 
 static void average(const void *data, int64_t first, int64_t count) {

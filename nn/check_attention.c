@@ -74,7 +74,7 @@ fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_n
   return FOVEA_OK;
 }
 
-/* The rows of the longest entry. */
+/* The rows of the longest batch element. */
 static int64_t most_rows(const fovea_problem *p) {
   int64_t most = 0;
   for (int64_t b = 0; b < p->batch; b++) {
@@ -86,7 +86,7 @@ static int64_t most_rows(const fovea_problem *p) {
   return most;
 }
 
-/* The key of the bias is seen by all: it lies before the keys that a mask has, and no rule may hide it. Lists of
+/* All rows see the key of the bias: it lies before the keys that a mask has, and no rule may hide it. Lists of
  * keys' lengths do not count it. */
 static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem *p, fovea_error *error) {
   const char *other;
@@ -188,7 +188,7 @@ static void make_room_for_bias(fovea_problem *p) {
 
 void fovea_nn_place_heads(fovea_problem *p, int rows_first, fovea_nn_attention_call *call) {
   if (call->attention.bias_key) make_room_for_bias(p);
-  const int64_t new_rows = p->cache.segmented ? p->q_len : p->kv_len; /* of keys and values, for each entry */
+  const int64_t new_rows = p->cache.segmented ? p->q_len : p->kv_len; /* keys and values of a batch element */
   const int64_t rows = p->cu_seqlens_q ? p->q_len : p->batch * p->q_len;
   const int packed_keys = p->cache.segmented ? p->cu_seqlens_q != NULL : p->cu_seqlens_kv != NULL;
   const int64_t key_rows = packed_keys ? new_rows : p->batch * new_rows;

@@ -77,7 +77,7 @@ int fovea_nn_has_outputs(const fovea_nn_output *outputs) {
   return 0;
 }
 
-/* The scores of an entry, or of all packed entries. */
+/* The scores of a batch element, or of all packed sequences. */
 static fovea_claim claim_of_entry(const fovea_nn_output *scores, int64_t entry) {
   const fovea_shape *s = &scores->shape;
   return fovea_claim_rows(scores->data + entry * s->stride[0], s->bits, s->extent[1], s->stride[1], s->extent[2],

@@ -1,5 +1,5 @@
 /* What the layers of a stream read, and that nothing is written over it: a push goes through its layers one after
- * the other, so a check by each layer would come after those before it have run. */
+ * the other, so a check by each layer would come after the layers before it have run. */
 #include "layer_parts.h"
 #include "stream.h"
 

@@ -65,7 +65,8 @@ static fovea_status check_rows(const fovea_nn_dropout_rows *r, fovea_error *erro
   return status || fovea_nn_is_same(&x, &y) ? status : fovea_nn_check_apart(&y, &x, error);
 }
 
-/* Sets numbers to zero whose random number, of element `index` and those after it, is below the threshold. */
+/* Sets numbers to zero whose random number is below the threshold. The first random number is of element
+ * `index`. */
 static void drop(const dropout_job *job, uint64_t index, float *numbers, int64_t count) {
   const uint64_t seed = job->rows->seed, stream = job->rows->stream;
   fovea_philox random = {{0}};

@@ -41,7 +41,7 @@ fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const f
 fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, fovea_nn_layer_call *layer,
                                  fovea_error *error);
 
-/* Checks the layers, and lays out scratch beside the plans: that of a layer, the rows, their positions. */
+/* Checks the layers, and lays out scratch beside the plans: a layer's scratch, the rows, their positions. */
 fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, fovea_nn_plans *plans,
                                       fovea_error *error);
 

@@ -113,7 +113,7 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   return FOVEA_OK;
 }
 
-/* Checks both stacks, and lays out scratch: that of the larger one, and the decoder's rows. */
+/* Checks both stacks, and lays out scratch: as much as the larger stack needs, and the decoder's rows. */
 static fovea_status measure(coding_call *call, int workers, fovea_error *error) {
   const fovea_nn_linear *output = call->model.output;
   fovea_nn_encoder_shape source = {0};

@@ -18,7 +18,7 @@ typedef struct fovea_nn_linear_job {
   int64_t block_rows, row_blocks;     /* rows of a task */
   int x_rows, weight_panels;          /* that are multiplied at a time */
   int64_t column_groups;              /* FOVEA_NN_OUTS outputs each */
-  int64_t task_groups;                /* groups of a task */
+  int64_t task_groups;
   int64_t tasks;
 } fovea_nn_linear_job;
 

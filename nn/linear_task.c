@@ -24,7 +24,7 @@ typedef struct task_pieces {
 
 static int x_is_safe(const fovea_nn_linear_job *job, const task_tile *tile, task_pieces *pieces) {
   const int64_t piece = tile->dim / FOVEA_DOT_PIECE;
-  const uint64_t bit = piece < 64 ? UINT64_C(1) << piece : 0; /* those after are looked at in each group */
+  const uint64_t bit = piece < 64 ? UINT64_C(1) << piece : 0; /* pieces after them are looked at in each group */
   if (pieces->known & bit) return (pieces->safe & bit) != 0;
   const fovea_nn_linear_rows *rows = job->rows;
   const uint16_t *x = (const uint16_t *)rows->x + tile->row * rows->x_stride + tile->dim;

@@ -137,7 +137,7 @@ static fovea_status prepare(const fovea_nn_cell *cell, const fovea_nn_cell_rows 
   return status ? status : fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }
 
-/* Where the products lie. Those of x are not in scratch if x is projected already. */
+/* Where the products lie. The products of x are not in scratch if x is projected already. */
 typedef struct products {
   fovea_nn_scratch all;
   size_t x, h;

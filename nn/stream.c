@@ -59,7 +59,7 @@ static fovea_status append(const fovea_nn_stream_call *call, int64_t index, int6
   return fovea_append(&rows, layer->attention.rotary, &execution, error);
 }
 
-/* Takes `count` frames that lie after those that wait: their keys and values go into the ring. */
+/* Takes `count` frames that lie after the waiting frames: their keys and values go into the ring. */
 static fovea_status take(const fovea_nn_stream_call *call, int64_t index, int64_t count, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   fovea_nn_stream_layer *layer = &s->layers[index];

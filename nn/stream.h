@@ -9,8 +9,8 @@
 #include <fovea/nn.h>
 #include <fovea/stream.h>
 
-/* One layer. Frames that wait for those on their right stay in `rows`, so that queries and residuals can be made of
- * them. */
+/* One layer. Frames that wait for frames on their right stay in `rows`, so that queries and residuals can be made
+ * of them. */
 typedef struct fovea_nn_stream_layer {
   fovea_nn_block block;
   fovea_nn_attention attention; /* without key and value: keys are in the ring before their queries come */

@@ -12,7 +12,7 @@ typedef void fovea_nn_task(const void *data, int64_t task, int worker);
 /* Moving an element, rotated or converted, takes the time of so many multiplications and additions. */
 #define FOVEA_NN_WORK_TO_MOVE 64.0
 
-/* The workers that `work` multiplications and additions are worth, no more than `most`, those that have memory. */
+/* The workers that `work` multiplications and additions are worth, no more than `most`, which have memory. */
 static inline int fovea_nn_workers_for(int64_t tasks, double work, int most, const fovea_execution *execution) {
   const int workers = fovea_tasks_workers(tasks, work, execution);
   return workers < most ? workers : most;

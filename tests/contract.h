@@ -1,6 +1,6 @@
 /* The numeric contract (docs/numerics.md), one output row at a time, written for reading. Every kernel must give
  * its bits. It shares no code with the library, and knows neither rules nor types: the caller says which keys the
- * row sees, widens 16-bit inputs, and rounds the results. */
+ * row sees, converts 16-bit inputs, and rounds the results. */
 #ifndef FOVEA_TESTS_CONTRACT_H
 #define FOVEA_TESTS_CONTRACT_H
 
@@ -53,7 +53,7 @@ enum contract_scores { CONTRACT_RAW, CONTRACT_CAPPED, CONTRACT_BIASED };
 void contract_row_scores(const struct contract_row *row, enum contract_scores kind, float *scores);
 
 /* What position terms add: of ALIBI the number; of tables, at which place of a row's table it is. d is the key's
- * position less that of the row's own key. */
+ * position less the position of the row's own key. */
 float contract_alibi(float slope, int64_t d, int symmetric);
 int64_t contract_relative_place(int64_t d, int64_t before, int64_t after);
 int64_t contract_bucket(int64_t d, int64_t buckets, int64_t max_distance, int bidirectional);

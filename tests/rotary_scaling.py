@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints tests/rotary_scaling.inc: what transformers computes for scaled rotary embeddings.
 
-The frequencies are those of transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS, once as they are, in f32, and once with
+The frequencies come from transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS, once as they are, in f32, and once with
 `torch.float` and `torch.float32` set to float64, so that the same lines compute in double. NTK with a fixed factor has no
 function there: its base is the formula of bloc97. Axes of M-RoPE are found by Qwen2-VL's and Qwen3-VL's own modules:
 positions that are 1 on one axis and 0 on the others rotate only the pairs of that axis.

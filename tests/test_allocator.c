@@ -1,5 +1,5 @@
 /* A caller's allocator: all memory of plans and runs comes from it and goes back to it, whichever request it
- * refuses. Linked with --wrap, so that a call of malloc() is seen. */
+ * refuses. Linked with --wrap, so that a call of malloc() is noticed. */
 #define _DEFAULT_SOURCE
 #include "src/base/memory.h"
 #include "support/check.h"
@@ -75,7 +75,7 @@ static struct trial trial, expected;
 static int set_up(void **state) {
   (void)state;
   fovea_problem problem;
-  fovea_problem_init(&problem, 40, 4, 2, 30, 130, 16, 16); /* too many entries for a plan on the stack */
+  fovea_problem_init(&problem, 40, 4, 2, 30, 130, 16, 16); /* too many batch elements for a plan on the stack */
   problem.causal = 1;
   problem.k_type = FOVEA_BF16;
   problem.mask.type = FOVEA_MASK_BOOL;

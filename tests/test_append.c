@@ -111,7 +111,7 @@ static const unsigned char *source_row(const fovea_new_rows *rows, int values, i
          offset * (int64_t)type_size(values ? rows->v_type : rows->k_type);
 }
 
-/* The number that a pair of a row rotates by: that of its axis in the list, or the row's position in the cache. */
+/* The number that a pair of a row rotates by: the list's for its axis, or the row's position in the cache. */
 static int64_t rotated_by(const fovea_new_rows *rows, const fovea_rotary *rotary, int64_t pair, int64_t entry,
                           int64_t row, int64_t position) {
   if (rows->rotary_positions == NULL) return position;
@@ -236,7 +236,7 @@ static void random_rotary(fovea_rotary *rotary, int64_t qk_dim, struct generator
   }
 }
 
-/* Positions that are not those of the cache, for each axis: everywhere, or near, or in another order. */
+/* Positions other than the cache's, for each axis: everywhere, or near, or in another order. */
 static void random_positions(fovea_new_rows *rows, fovea_rotary *rotary, struct generator *generator) {
   static int64_t positions[FOVEA_ROTARY_AXES * ENTRIES * 60];
   static unsigned char axes[DIM_LIMIT / 2];
@@ -293,7 +293,7 @@ static void test_random_rows(void **state) {
   }
 }
 
-/* The same position for all entries, all rows, and no lists. */
+/* The same position for all batch elements, all rows, and no lists. */
 static void test_without_lists(void **state) {
   (void)state;
   static struct store store;
@@ -308,7 +308,7 @@ static void test_without_lists(void **state) {
   rows.k_strides = k.strides;
   rows.v_strides = v.strides;
   random_store(&store, &rows, &generator);
-  rows.first_position = 64; /* no entry begins later */
+  rows.first_position = 64; /* no batch element begins later */
   fovea_rotary rotary;
   fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, 20);
   check_append(&store, &rows, &rotary);

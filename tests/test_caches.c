@@ -115,7 +115,7 @@ static void test_begins(void **state) {
   }
 }
 
-/* Without a window, positions that are not held are not seen, as if a mask hid them. */
+/* Without a window, positions that are not held are not visible, as if a mask hid them. */
 static void test_begins_alone(void **state) {
   (void)state;
   struct generator generator = {5};

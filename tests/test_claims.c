@@ -150,7 +150,7 @@ static void test_many_claims(void **state) {
     char name[64];
     snprintf(name, sizeof name, "sequences[%d].segments[0].k", (int)a);
     assert_error_has_field(&error);
-    assert_non_null(strstr(error.text, name)); /* the field is that of either side */
+    assert_non_null(strstr(error.text, name)); /* the field is of either side */
     segments[a].k = was;
   }
   assert_int_equal(fovea_check_claims(&claims, NULL), FOVEA_OK);

@@ -307,7 +307,8 @@ static void test_visible_part(void **state) {
   }
 }
 
-/* The argument is the number of the entry of `cpus` that limits what is seen; anything else: this whole CPU. */
+/* The argument is an index of `cpus`, whose features limit which of this CPU's are visible; anything else: this
+ * whole CPU. */
 static int check_visible_part(const char *cpu) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible_part)};
   char *end;

@@ -73,7 +73,7 @@ static void test_problem_sizes(void **state) {
   }
 }
 
-/* An axis that is set stays, and the others are those of contiguous tensors. */
+/* An axis that is set stays, and the others are as in contiguous tensors. */
 static void test_one_axis(void **state) {
   (void)state;
   static struct outputs expected, given;

@@ -280,7 +280,6 @@ static void test_threads(void **state) {
   REFUSED(call.execution.threads = -1, FOVEA_ERROR_ARGUMENT, "threads", "-1", "0");
 }
 
-/* Memory for a run. */
 static void test_memory_of_runs(void **state) {
   (void)state;
   static const char *const too_small[] = {"size is", "the run needs", NULL}, *const within[] = {"scratch",

@@ -144,7 +144,7 @@ static void test_unseen_poison(void **state) {
   on_every_isa(check_poisons);
 }
 
-/* Keys beyond the length of an entry may be any garbage: the bits are those without them. */
+/* Keys beyond the length of a batch element may be any garbage: they change no bit. */
 static void check_padding_is_not_seen(void) {
   static const int64_t kv_lens[] = {77};
   fovea_problem problem;

@@ -63,7 +63,6 @@ static void test_masks(void **state) {
   REFUSED(call.problem.mask.type = FOVEA_MASK_NONE, FOVEA_ERROR_UNUSED, "mask is not NULL", "mask.type");
 }
 
-/* mask.begin and mask.begins. */
 static void test_mask_begin(void **state) {
   (void)state;
   static const int64_t zeros[] = {0, 0}, good[] = {20, 7}, beyond[] = {20, 21}, negative[] = {-1, 0},
@@ -143,24 +142,24 @@ static void test_allocator(void **state) {
       FOVEA_ERROR_MEMORY, "No memory");
 }
 
-static const char *behind(const void *pointer, int64_t bytes) {
+static const char *offset_by(const void *pointer, int64_t bytes) {
   return (const char *)pointer + bytes;
 }
 
 static void test_alignment(void **state) {
   (void)state;
-  REFUSED(call.tensors.q = behind(call.tensors.q, -1), FOVEA_ERROR_ARGUMENT, "q ", "2");
-  REFUSED(call.tensors.k = behind(call.tensors.k, 1), FOVEA_ERROR_ARGUMENT, "k ", "2");
-  REFUSED(call.tensors.v = behind(call.tensors.v, -3), FOVEA_ERROR_ARGUMENT, "v ", "2");
+  REFUSED(call.tensors.q = offset_by(call.tensors.q, -1), FOVEA_ERROR_ARGUMENT, "q ", "2");
+  REFUSED(call.tensors.k = offset_by(call.tensors.k, 1), FOVEA_ERROR_ARGUMENT, "k ", "2");
+  REFUSED(call.tensors.v = offset_by(call.tensors.v, -3), FOVEA_ERROR_ARGUMENT, "v ", "2");
   REFUSED(call.tensors.o = (char *)call.tensors.o - 1, FOVEA_ERROR_ARGUMENT, "o ", "2");
-  REFUSED(call.tensors.mask = behind(call.tensors.mask, -1), FOVEA_ERROR_ARGUMENT, "mask ", "2");
-  REFUSED((call.tensors.mask = behind(call.tensors.mask, -2), call.problem.mask.type = FOVEA_MASK_F32),
+  REFUSED(call.tensors.mask = offset_by(call.tensors.mask, -1), FOVEA_ERROR_ARGUMENT, "mask ", "2");
+  REFUSED((call.tensors.mask = offset_by(call.tensors.mask, -2), call.problem.mask.type = FOVEA_MASK_F32),
           FOVEA_ERROR_ARGUMENT, "mask ", "4");
-  REFUSED(call.tensors.sink = (const float *)(const void *)behind(call.tensors.sink, -2), FOVEA_ERROR_ARGUMENT,
+  REFUSED(call.tensors.sink = (const float *)(const void *)offset_by(call.tensors.sink, -2), FOVEA_ERROR_ARGUMENT,
           "sink ", "4");
-  REFUSED((call.tensors.q = behind(call.tensors.q, -2), call.problem.q_type = FOVEA_F32), FOVEA_ERROR_ARGUMENT,
+  REFUSED((call.tensors.q = offset_by(call.tensors.q, -2), call.problem.q_type = FOVEA_F32), FOVEA_ERROR_ARGUMENT,
           "q ", "4");
-  ACCEPTED((call.tensors.mask = behind(call.tensors.mask, 1), call.problem.mask.type = FOVEA_MASK_BOOL));
+  ACCEPTED((call.tensors.mask = offset_by(call.tensors.mask, 1), call.problem.mask.type = FOVEA_MASK_BOOL));
 }
 
 static void test_overlap(void **state) {

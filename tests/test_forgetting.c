@@ -230,7 +230,7 @@ static void test_sinks_and_window(void **state) {
   assert_near(o, 5, LENGTH - 1, list, at, LENGTH, 4e-6); /* 132 rotations of a key, each with its rounding */
 }
 
-/* H2O, SnapKV: rows from anywhere are given up. Those that stay move together, without a rotation; queries and new
+/* H2O, SnapKV: rows from anywhere are given up. Rows that stay move together, without a rotation; queries and new
  * keys are rotated to positions that still count the others. */
 static void test_eviction(void **state) {
   (void)state;
@@ -324,7 +324,7 @@ static void test_hole(void **state) {
   assert_error_says(&error, "cache.sequences[0].segments[1] begins at position 136");
 }
 
-/* Pages between those of the sinks and those of the window have left the table. */
+/* Pages between the sinks' pages and the window's pages have left the table. */
 static void test_hole_in_pages(void **state) {
   (void)state;
   enum { PAGE = 16, PAGES = 5, SINKS = 4, FROM = 3 * PAGE, LENGTH = PAGES * PAGE };

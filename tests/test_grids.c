@@ -40,7 +40,7 @@ static int met_before(struct walk *walk, const fovea_problem *problem) {
 static int64_t work_of(const fovea_problem *problem) {
   int64_t pairs = problem->q_len * problem->kv_len * problem->batch;
   if (problem->cu_seqlens_q != NULL)
-    pairs /= problem->batch * problem->batch; /* the given lengths are those of all entries */
+    pairs /= problem->batch * problem->batch; /* the given lengths are sums over the batch */
   return pairs * problem->heads * (problem->qk_dim + problem->v_dim);
 }
 
@@ -168,7 +168,7 @@ static void test_flash_varlen(void **state) {
   grid_free(&grid);
 }
 
-/* A cache: each entry has the keys that it has so far, new ones included. */
+/* A cache: each batch element has the keys that it has so far, new ones included. */
 static void test_flash_kvcache(void **state) {
   (void)state;
   struct grid grid = grid_read("flash_attn_kvcache.tsv");

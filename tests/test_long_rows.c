@@ -86,8 +86,8 @@ static void test_twenty_million_equal_keys(void **state) {
   trial_destroy(&trial);
 }
 
-/* Keys that are not seen cost nothing, however many there are. Keys far from position 0 give the same bits as near
- * it, at the same place within a span: two spans merge once. */
+/* Keys that are not visible cost nothing, however many there are. Keys far from position 0 give the same bits as
+ * near it, at the same place within a span: two spans merge once. */
 static void test_far_positions(void **state) {
   (void)state;
   const char *const *isas = whole_isas_for(NULL);

@@ -21,7 +21,7 @@ static void add_mask(fovea_problem *problem, int type) {
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
-/* The same trial, whose mask has an element for every key: those before the first are 0. */
+/* The same trial, whose mask has an element for every key: elements before the first are 0. */
 static struct trial trial_with_whole_mask(const struct trial *trial) {
   fovea_problem whole = trial->problem;
   whole.mask.begin = 0;
@@ -66,7 +66,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
   }
 }
 
-/* Starts of blocks; places within blocks, pieces and bytes; beyond all seen keys, and after the last key. */
+/* Starts of blocks; places within blocks, pieces and bytes; beyond all visible keys, and after the last key. */
 static const int64_t places[] = {0,   1,   3,   8,   15,  16,  37,  40,  64,  100,
                                  127, 128, 129, 136, 200, 255, 256, 257, 290, 300};
 enum { PLACES = sizeof places / sizeof places[0], KEYS = 300 };
@@ -108,11 +108,11 @@ static void test_key_stride_0(void **state) {
         problem.mask.begin = places[place];
         add_mask(&problem, type);
         problem.mask.strides = fovea_mask_layout(problem.mask.type, 2, 2, problem.q_len, 1);
-        check_problem(&problem, (uint64_t)(place * 9)); /* half of the elements are seen */
+        check_problem(&problem, (uint64_t)(place * 9)); /* half of the elements are visible */
       }
 }
 
-/* Each entry has its own first key: padded, and packed. */
+/* Each batch element has its own first key: padded, and packed. */
 static void test_entries(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {300, 37, 0, 200}, q_lens[] = {7, 30, 12, 0};
@@ -136,7 +136,7 @@ static void test_entries(void **state) {
       }
 }
 
-/* One first key for all entries, after the last key of some. */
+/* One first key for all batch elements, after the last key of some. */
 static void test_short_entries(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {300, 37, 0};
@@ -198,7 +198,7 @@ static void test_parts(void **state) {
       const int split = i % 2 == 0 || strcmp(fovea_plan_isa(plan), "scalar") != 0;
       assert_true(fovea_plan_phases(plan) == (split ? 2 : 1) || fovea_default_threads() == 1);
       fovea_plan_destroy(plan);
-      check_problem(&problem, (uint64_t)i * 9); /* half of the keys are seen */
+      check_problem(&problem, (uint64_t)i * 9); /* half of the keys are visible */
     }
 }
 

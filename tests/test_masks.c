@@ -92,8 +92,8 @@ static void test_rules_as_masks(void **state) {
     }
 }
 
-/* Lengths and offsets of entries, packed or not. In every other problem only the lengths become a mask, and the
- * other rules stay parameters. */
+/* Lengths and offsets of batch elements, packed or not. In every other problem only the lengths become a mask, and
+ * the other rules stay parameters. */
 static void test_lengths_as_masks(void **state) {
   (void)state;
   struct generator generator = {505};
@@ -169,8 +169,8 @@ static void test_patterns(void **state) {
   cpus_use_all();
 }
 
-/* Each entry has keys in its own choice of spans only, and most of its rows see them. The tree passes over the
- * other spans. */
+/* Each batch element has keys in its own choice of spans only, and most of its rows see them. The tree passes over
+ * the other spans. */
 static void test_spans_left_out(void **state) {
   (void)state;
   enum { SPAN = 2048 };
@@ -232,7 +232,7 @@ static void test_repeated_masks(void **state) {
     }
 }
 
-/* Any byte except 0 is seen. */
+/* Any byte except 0 makes a key visible. */
 static void test_bytes(void **state) {
   (void)state;
   fovea_problem problem;
@@ -382,8 +382,8 @@ static uint32_t o_bits(const struct trial *trial, int64_t row, int64_t d) {
 }
 
 /* The value of one key is NaN. If the mask adds -Inf, the NaN does not show. If it adds the least finite number,
- * the key is seen with weight 0, but 0 * NaN is NaN. If all keys of a block are such, the block has no state, and
- * its values are not read. */
+ * the key is visible with weight 0, but 0 * NaN is NaN. If all keys of a block are such, the block has no state,
+ * and its values are not read. */
 static void check_least(int type, float least) {
   const char *const *isas = whole_isas_for(NULL);
   for (int whole_block = 0; whole_block <= 1; whole_block++)

@@ -141,7 +141,7 @@ static void test_no_memory(void **state) {
   few.batch = 2;
   for (int threads = 0; threads <= 4; threads++) {
     assert_int_equal(allocations_needed(&few, threads), 1);           /* scratch */
-    assert_int_equal(allocations_needed(&trial.problem, threads), 2); /* and a plan of many entries */
+    assert_int_equal(allocations_needed(&trial.problem, threads), 2); /* and a plan of many batch elements */
     trial_load(&trial);
     assert_contract(&trial, 200000);
   }
@@ -162,7 +162,7 @@ static void test_no_memory_for_runs(void **state) {
   assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_ERROR_MEMORY);
   assert_int_equal(allocations, 1);
   assert_int_equal(error.status, FOVEA_ERROR_MEMORY);
-  for (limit = 0; limit < 2; limit++) { /* a plan of many entries, and scratch */
+  for (limit = 0; limit < 2; limit++) { /* a plan of many batch elements, and scratch */
     allocations = 0;
     const fovea_status status =
         fovea_attention(other.q.data, other.k.data, other.v.data, other.o.data, 33, 1, 1, 40, 50, 16, 0);

@@ -1,5 +1,5 @@
 /* Layers that share tables: one list of segments for all layers, pages owned with every layer's rows, new rows of
- * packed batches. Each gives what layers with their own lists, and one call for each entry, give. */
+ * packed batches. Each gives what layers with their own lists, and one call for each batch element, give. */
 #include "support/check.h"
 #include "support/generator.h"
 
@@ -13,7 +13,7 @@
 enum { LAYERS = 3, PAGES = 24, PAGE_ROWS = 16, KV_HEADS = 2, HEADS = 4, QK_DIM = 13, V_DIM = 20, LONGEST = 100 };
 enum { ENTRIES = 3 };
 
-/* Keys and values of every layer, entry and position. */
+/* Keys and values of every layer, batch element and position. */
 static float keys[LAYERS][ENTRIES][KV_HEADS][LONGEST][QK_DIM], values[LAYERS][ENTRIES][KV_HEADS][LONGEST][V_DIM];
 static float queries[HEADS][QK_DIM];
 
@@ -50,7 +50,7 @@ static void free_pages(fovea_pages *pages) {
     if ((call) != FOVEA_OK) fail_msg("%s", error.text);                                                            \
   } while (0)
 
-/* Appends rows first to end - 1 of one entry, in one layer. */
+/* Appends rows first to end - 1 of one batch element, in one layer. */
 static void append(const fovea_sequence *sequence, int64_t segment_layer, int layer, int entry, int64_t first,
                    int64_t end) {
   fovea_new_rows rows;
@@ -113,7 +113,7 @@ static void model_destroy(struct model *model) {
   for (int64_t i = 0; i < model->count; i++) free_pages(&model->pages[i]);
 }
 
-/* Appends rows to every layer of an entry. */
+/* Appends rows to every layer of a batch element. */
 static void model_grow(struct model *model, int entry, int64_t length, int64_t end) {
   int32_t *table = model->tables[entry];
   fovea_segment segments[PAGES];
@@ -138,7 +138,7 @@ static void model_check(struct model *model, int entry, int64_t length) {
   }
 }
 
-/* Entry `to` begins as a copy of entry `from`: with the same pages, and the same numbers. */
+/* Sequence `to` begins as a copy of sequence `from`: with the same pages, and the same numbers. */
 static void model_fork(struct model *model, int from, int to, int64_t length) {
   memcpy(model->tables[to], model->tables[from], sizeof model->tables[to]);
   model->page_counts[to] = model->page_counts[from];
@@ -270,7 +270,7 @@ static void assert_same_segment(const fovea_segment *a, const fovea_segment *b) 
   assert_true(a->layers == b->layers && a->k_layer == b->k_layer && a->v_layer == b->v_layer);
 }
 
-/* All entries in one call give the segments that single calls give. */
+/* All batch elements in one call give the segments that single calls give. */
 static void test_paged_batch(void **state) {
   (void)state;
   struct generator generator = {2};

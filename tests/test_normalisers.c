@@ -192,8 +192,8 @@ static void test_caches(void **state) {
   }
 }
 
-/* NaN and infinities in Q, K and V, subnormals and -0; keys with such scores count as seen, and hidden keys have no
- * part in anything. */
+/* NaN and infinities in Q, K and V, subnormals and -0; keys with such scores count as visible, and hidden keys have
+ * no part in anything. */
 static void test_special_values(void **state) {
   (void)state;
   static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f, -0.0f, 0x1p-140f};
@@ -222,7 +222,7 @@ static void test_special_values(void **state) {
       }
 }
 
-/* All scores of a row are -Inf, by an additive mask of the least finite number: such keys are seen and count. */
+/* All scores of a row are -Inf, by an additive mask of the least finite number: such keys are visible and count. */
 static void test_seen_without_weight(void **state) {
   (void)state;
   for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1))

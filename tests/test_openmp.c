@@ -177,7 +177,7 @@ static void test_environment(void **state) {
   (void)state;
   if (getenv("OMP_NUM_THREADS") != NULL) skip(); /* without the variable the number is not known */
   const int all = fovea_default_threads();
-#ifndef __clang__ /* LLVM's own runtime ends the process with some of these, or hangs */
+#ifndef __clang__ /* LLVM's own runtime ends the process with some such values, or hangs */
   static const char *const nonsense[] = {"", "0", "-3", "many", "99999999999999999999", "4,,2"};
   static const char *const others[] = {"OMP_THREAD_LIMIT", "OMP_SCHEDULE", "OMP_PLACES", "OMP_STACKSIZE"};
   for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)

@@ -38,7 +38,7 @@ static void mark(unsigned char *marks, const struct laid *laid, int64_t batch, i
   }
 }
 
-/* The keys from the first that some row of the entry sees to the last. */
+/* The keys from the first that some row of the batch element sees to the last. */
 static void find_seen(const fovea_problem *problem, const struct entry *entry, int64_t *begin, int64_t *end) {
   *begin = *end = 0;
   for (int64_t j = 0; j < entry->kv_len; j++)
@@ -71,7 +71,7 @@ static void mark_all(const fovea_problem *problem, const struct laid *laid, int 
   }
 }
 
-/* Places the tensors: those that are written near to those that are read, rather than anywhere. */
+/* Places the tensors: what is written near to what is read, rather than anywhere. */
 static void lay_out(const fovea_problem *p, struct generator *generator, struct laid laid[TENSORS]) {
   const struct laid all[TENSORS] = {
       [Q] = {p->q_strides, p->heads, 4, 0},
@@ -202,7 +202,7 @@ static void test_interleaved_segment(void **state) {
   }
 }
 
-/* Of a mask a run uses the rows that see keys, from the block of the first seen key on. */
+/* Of a mask a run uses the rows that see keys, from the block of the first visible key on. */
 static void test_used_of_a_mask(void **state) {
   (void)state;
   enum { ROWS = 6, SEEN = 4, KEYS = 300, DIM = 8 };
@@ -215,18 +215,18 @@ static void test_used_of_a_mask(void **state) {
   fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
   fovea_problem_resolve(&problem, NULL);
   problem.q_lens = q_lens;
-  problem.window_left = 50; /* keys from 246 on are seen; their block begins at 128 */
+  problem.window_left = 50; /* keys from 246 on are visible; their block begins at 128 */
   problem.mask.type = FOVEA_MASK_F32;
   for (int64_t begin = 0; begin <= 200; begin += 40) {
     problem.mask.begin = begin;
-    const int64_t used = begin < 128 ? 128 - begin : 0, o_size = ROWS * DIM, behind = SEEN * (KEYS - begin);
+    const int64_t used = begin < 128 ? 128 - begin : 0, o_size = ROWS * DIM, after = SEEN * (KEYS - begin);
     problem.mask.strides = fovea_mask_layout(FOVEA_MASK_F32, 1, 1, ROWS, KEYS - begin);
     mask = (float *)(void *)arena + 1000;
     for (int off = 0; off <= 1; off++) {
       fovea_tensors_init(&tensors, q, k, v, mask + used - o_size + off, NULL);
       tensors.mask = mask;
       assert_int_equal(attend(&problem, &tensors, &error), off ? FOVEA_ERROR_ARGUMENT : FOVEA_OK);
-      tensors.o = mask + behind - off;
+      tensors.o = mask + after - off;
       assert_int_equal(attend(&problem, &tensors, &error), off ? FOVEA_ERROR_ARGUMENT : FOVEA_OK);
     }
   }
@@ -268,7 +268,7 @@ static void test_not_used(void **state) {
   if (attend(&problem, &tensors, &error) != FOVEA_OK) fail_msg("%s", error.text);
   problem.offset = -3; /* the last row sees one key */
   assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_ARGUMENT);
-  /* A mask that begins after all seen keys. */
+  /* A mask that begins after all visible keys. */
   fovea_tensors_init(&tensors, o + 100, o + 200, o + 300, o, NULL);
   problem.mask.type = FOVEA_MASK_F32;
   problem.mask.begin = 1;

@@ -1,5 +1,5 @@
-/* New rows of packed batches, appended and rotated, give what one call for each entry gives. Plans in the caller's
- * memory give what allocated plans give. */
+/* New rows of packed batches, appended and rotated, give what one call for each batch element gives. Plans in the
+ * caller's memory give what allocated plans give. */
 #include "support/check.h"
 #include "support/error_says.h"
 #include "support/generator.h"
@@ -109,9 +109,9 @@ static void test_refused_rows(void **state) {
   rows.layer = -1;
   assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   rows.layer = 0;
-  rows.k = k_cache[0][2][0]; /* entry 2 writes there */
+  rows.k = k_cache[0][2][0]; /* batch element 2 writes there */
   assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
-  rows.k = k_cache[0][1][0]; /* entry 1 has no rows, and entry 0 reads none there */
+  rows.k = k_cache[0][1][0]; /* batch element 1 has no rows, and batch element 0 reads none there */
   assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_OK);
 }
 

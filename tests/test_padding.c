@@ -1,4 +1,4 @@
-/* Padded batches: padding after the rows and keys of an entry, or in front of them, changes no bit of it; a
+/* Padded batches: padding after the rows and keys of a batch element, or in front of them, changes no bit of it; a
  * diagonal that nobody asked for is refused. */
 #include "support/check.h"
 #include "support/problems.h"
@@ -130,7 +130,7 @@ static void test_contiguous_tensors(void **state) {
 
 enum { ENTRIES = 3 };
 
-/* Runs each entry alone, from its first row and key on, and compares its rows. */
+/* Runs each batch element alone, from its first row and key on, and compares its rows. */
 static void assert_alone(const struct trial *padded, const int64_t *first, const int64_t *lengths,
                          const char *isa) {
   for (int64_t b = 0; b < ENTRIES; b++) {
@@ -217,7 +217,7 @@ enum { PROMPT = 40, STEPS = 5, LENGTH = PROMPT + STEPS, HEAD = 16 };
 static float queries[ENTRIES][LENGTH][HEAD], keys[ENTRIES][LENGTH][HEAD], values[ENTRIES][LENGTH][HEAD];
 static const int64_t pad[ENTRIES] = {0, 16, 32}, minus_pad[ENTRIES] = {0, -16, -32};
 
-/* Rotates rows of all entries; entry b's first row is at positions[b]. */
+/* Rotates rows of all batch elements; batch element b's first row is at positions[b]. */
 static void rotate(const float *from, float *to, int64_t batch, int64_t rows, int64_t stride,
                    const int64_t *positions) {
   fovea_rotary rotary;
@@ -229,8 +229,8 @@ static void rotate(const float *from, float *to, int64_t batch, int64_t rows, in
   assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_OK);
 }
 
-/* Prompts padded in front, as a batch; then one row of each entry at a time, over a cache. Each row has the bits of
- * its sequence alone, without padding. */
+/* Prompts padded in front, as a batch; then one row of each batch element at a time, over a cache. Each row has the
+ * bits of its sequence alone, without padding. */
 static void test_generate(void **state) {
   (void)state;
   static float q[ENTRIES][LENGTH][HEAD], k[ENTRIES][LENGTH][HEAD], o[ENTRIES][LENGTH][HEAD];

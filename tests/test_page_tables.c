@@ -85,7 +85,8 @@ static void write_rows(struct cache *cache, const int64_t *ends) {
   }
 }
 
-/* The pages that a step needs, found by doing it, entry by entry, on copies of the tables and of the users. */
+/* The pages that a step needs, found by doing it, sequence by sequence, on copies of the tables and of the
+ * users. */
 static int pages_needed(const struct cache *cache, const int64_t *ends) {
   int32_t users[PAGES];
   int needed = 0;
@@ -103,7 +104,7 @@ static int pages_needed(const struct cache *cache, const int64_t *ends) {
   return needed;
 }
 
-/* A step: all entries grow, or nothing changes. A step that is tried again changes nothing more. */
+/* A step: all sequences grow, or nothing changes. A step that is tried again changes nothing more. */
 static void grow(struct cache *cache, struct generator *generator) {
   static struct cache before;
   int64_t ends[SEQUENCES];

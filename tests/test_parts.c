@@ -98,7 +98,7 @@ static void test_parts(void **state) {
 }
 
 /* A short window, and keys that end before the last row's own key. Rows between the first and the last see keys
- * that neither of these sees, in a block of their own. */
+ * that neither the first nor the last sees, in a block of their own. */
 static void test_last_rows_see_nothing(void **state) {
   (void)state;
   enum { ROWS = 4, KEYS = FOVEA_PANEL_ROWS * 8 + 1, DIM = 200000 };

@@ -43,7 +43,7 @@ static const fovea_rule *edges_of(struct made_rules *made, const fovea_problem *
   return rule_keep(made, fovea_rule_edges(0, entry.rows, starts, keys));
 }
 
-/* Lists of all keys, of which those that are not seen are -1. */
+/* Lists of all keys, with -1 for keys that are not visible. */
 static const fovea_rule *lists_of(struct made_rules *made, const fovea_problem *problem) {
   const struct entry entry = problem_entry(problem, 0);
   const int64_t length = entry.kv_len;

@@ -168,7 +168,8 @@ static void assert_same_states(const struct made *left, const struct made *right
   assert_memory_equal(left->numbers, right->numbers, left->size);
 }
 
-/* States of a pattern are those of the mask; cut at the end of a span, merged and finished they are one run. */
+/* States of a pattern are equal to states of the mask; cut at the end of a span, merged and finished they are one
+ * run. */
 static void test_states(void **state) {
   (void)state;
   static struct scene scene;

@@ -106,7 +106,7 @@ static fovea_counts counts_of(const struct trial *trial) {
   return counts;
 }
 
-/* On every instruction set: O, LSE and scores of the pattern are those of the mask. One thread, so that no time
+/* On every instruction set: O, LSE and scores of the pattern have the bits of the mask. One thread, so that no time
  * goes by in waiting; tests/test_pattern_places.c has several. */
 static void check(const fovea_problem *problem, uint64_t seed, const struct rule_table *rules) {
   struct trial patterned = trial_create(problem, seed);

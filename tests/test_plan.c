@@ -38,7 +38,8 @@ static void test_counts(void **state) {
   }
 }
 
-/* Unseen keys are skipped: from 1,024 keys on, at most 15 % more pairs are computed than seen. */
+/* Keys that are not visible are skipped: from 1,024 keys on, at most 15 % more pairs are computed than are
+ * visible. */
 static void test_little_is_wasted(void **state) {
   (void)state;
   static const struct rule rules[] = {
@@ -136,7 +137,7 @@ static void take_back(void *asked, void *memory) {
   (void)memory;
 }
 
-/* The same for a large batch: a request has more than one byte for each entry, or there is none. */
+/* The same for a large batch: a request has more than one byte for each batch element, or there is none. */
 static void test_plan_of_a_large_batch(void **state) {
   (void)state;
   const int64_t batch = (INT64_C(1) << 32) + 40;

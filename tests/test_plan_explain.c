@@ -21,7 +21,7 @@ static fovea_explanation explain(const fovea_plan *plan) {
   return explanation;
 }
 
-/* The first key after those of an entry that the mask has, or may have. */
+/* The first key after the keys of a batch element that the mask has, or may have. */
 static int64_t keys_end(const fovea_problem *p, int64_t b, const struct entry *entry) {
   int64_t end = entry->kv_len;
   if (p->keys.end != FOVEA_UNLIMITED && p->keys.end < end) end = p->keys.end;

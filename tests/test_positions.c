@@ -156,7 +156,7 @@ static void test_together(void **state) {
   }
 }
 
-/* Numbers that are NaN or infinite act as those of a mask; what they hide is not seen, whatever it holds. */
+/* Numbers that are NaN or infinite act as numbers of a mask; what they hide is not visible, whatever it holds. */
 static void test_special_values(void **state) {
   (void)state;
   static const float specials[] = {-INFINITY, NAN, INFINITY, -0.0f, 0x1p-140f, 3e38f, -3e38f};
@@ -223,7 +223,7 @@ static void test_far(void **state) {
   }
 }
 
-/* Lengths of entries, packed batches, masks that begin later, caches. */
+/* Lengths of batch elements, packed batches, masks that begin later, caches. */
 static void test_entries(void **state) {
   (void)state;
   struct generator generator = {5};

@@ -17,7 +17,7 @@ static double short_factors[LONGROPE_PAIRS], long_factors[LONGROPE_PAIRS];
 static const struct figures {
   const char *name;
   fovea_scaling_rule rule;
-  fovea_rotary_scaling fields; /* those that the script sets */
+  fovea_rotary_scaling fields; /* as the script sets them */
   double attention_factor;
   double exact[MOST_PAIRS]; /* by transformers' lines in double */
   float single[MOST_PAIRS]; /* as they are, in f32 */
@@ -52,8 +52,8 @@ static int set_up(void **state) {
   return 0;
 }
 
-/* Doubles of both sides are within some roundings of each other. Those of f32 have its roundings, and transformers'
- * powers. */
+/* Doubles of both sides are within some roundings of each other. Numbers of f32 have its roundings, and
+ * transformers' powers. */
 static void test_transformers(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {

@@ -57,7 +57,7 @@ static void rotate(const fovea_execution *execution, struct results *results) {
   assert_int_equal(fovea_rotary_apply(&rotary, &rotation, execution, NULL), FOVEA_OK);
 }
 
-/* A cache of one page for each entry, whose rows begin at position `first`. */
+/* A cache of one page for each batch element, whose rows begin at position `first`. */
 static void make_caches(struct results *results, fovea_type type, fovea_segment segments[BATCH],
                         fovea_sequence sequences[BATCH]) {
   fovea_pages pages;

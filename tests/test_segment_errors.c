@@ -21,7 +21,7 @@ struct segmented_call {
   fovea_tensors tensors;
 };
 
-/* 19 keys and a new one; the second entry has forgotten some. */
+/* 19 keys and a new one; the second batch element has forgotten some. */
 static struct segmented_call good_attention(void) {
   struct segmented_call call;
   for (int b = 0; b < BATCH; b++) {
@@ -193,7 +193,7 @@ static void test_initialiser(void **state) {
   assert_memory_equal((char *)&made + size, earlier + size, sizeof made - size);
 }
 
-/* If an entry wants no key, its segments may be missing. */
+/* If a batch element wants no key, its segments may be missing. */
 static void test_segments_that_are_not_wanted(void **state) {
   (void)state;
   static const float zeros[HEADS * ROWS * DIM];

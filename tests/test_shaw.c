@@ -172,8 +172,8 @@ static void test_weightless_keys(void **state) {
   }
 }
 
-/* Patterns have the bits of masks of the same meaning, which have those of the contract. NaN and Inf in the tables
- * show where a key of the distance is seen. */
+/* Patterns have the bits of masks of the same meaning, which have the bits of the contract. NaN and Inf in the
+ * tables show where a key of the distance is visible. */
 static void test_patterns(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < USUAL_OR_LONG(10, 40); seed++) {
@@ -207,7 +207,7 @@ static void test_patterns(void **state) {
   }
 }
 
-/* Lengths of entries, packed batches, masks that begin later. */
+/* Lengths of batch elements, packed batches, masks that begin later. */
 static void test_entries(void **state) {
   (void)state;
   struct generator generator = {5};

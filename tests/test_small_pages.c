@@ -1,6 +1,6 @@
 /* Pages of one row and of a few: one segment for nearly every key. Segments that are alike are checked and found
  * faster than others, so here one of thousands differs, in every way in which it may, and in every way in which it
- * may not. Bits are those of contiguous tensors. */
+ * may not. Results have the bits of contiguous tensors. */
 #include "support/check.h"
 #include "support/error_says.h"
 #include "support/execution.h"
@@ -242,8 +242,8 @@ static void test_scratch_over_a_page(void **state) {
   assert_true(execution.scratch_size > 0 && execution.scratch_size <= sizeof scratch - 4096);
   for (int64_t i = 0; i < count; i += 149) {
     const fovea_segment kept = segments[i];
-    char *behind = scratch + execution.scratch_size;
-    segments[i].v = (char *)(behind - LAYER * (size_t)kept.v_layer * sizeof(float));
+    char *after = scratch + execution.scratch_size;
+    segments[i].v = (char *)(after - LAYER * (size_t)kept.v_layer * sizeof(float));
     for (int64_t head = 0; head < KV_HEADS; head++)
       put_row(&segments[i], 1, head, 0, values + (head * KEYS + segments[i].first) * DIM);
     assert_int_equal(fovea_plan_run(plan, &tensors, &execution, &error), FOVEA_OK);

@@ -133,7 +133,7 @@ static struct trial trial_with_ones(void) {
   return trial;
 }
 
-/* A score of -Inf has no weight: the bits are those without the key. */
+/* A score of -Inf has no weight: the bits are as without the key. */
 static void test_score_minus_infinity(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {KEYS - 3};

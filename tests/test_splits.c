@@ -1,5 +1,5 @@
 /* A row's bits depend on its own query and on what it sees, and on nothing else: not on the batch around it, not on
- * how many rows one call computes, not on how entries of different lengths are stored. */
+ * how many rows one call computes, not on how batch elements of different lengths are stored. */
 #include "support/check.h"
 #include "support/modes.h"
 #include "support/problems.h"
@@ -14,7 +14,7 @@ static void on_every_isa(isa_check check) {
   for (int i = 0; isas[i] != NULL; i++) check(isas[i]);
 }
 
-/* Every entry of a batch, run alone. */
+/* Every batch element, run alone. */
 static void check_batch(const char *isa) {
   static const int64_t q_lens[] = {70, 1, 0, 33}, kv_lens[] = {200, 150, 180, 0}, offsets[] = {130, -4, 9, 100};
   for (int variant = 0; variant < 4; variant++) {
@@ -50,7 +50,7 @@ static void test_batch(void **state) {
   on_every_isa(check_batch);
 }
 
-/* More entries than a call has room for on its stack, of growing lengths, each run alone. */
+/* More batch elements than a call has room for on its stack, of growing lengths, each run alone. */
 static void check_many_entries(const char *isa) {
   enum { ENTRIES_OF_MANY = 70 };
   int64_t kv_lens[ENTRIES_OF_MANY];
@@ -79,8 +79,8 @@ static void test_many_entries(void **state) {
   on_every_isa(check_many_entries);
 }
 
-/* What entries and heads have of their own: masks and sinks. Each head of each entry is run alone, in pieces of
- * rows. */
+/* What batch elements and heads have of their own: masks and sinks. Each head of each batch element is run alone,
+ * in pieces of rows. */
 enum { BATCH = 2, HEADS = 4, ROWS = 50, PIECE = 17 };
 
 static void check_pieces(struct trial *whole, const char *isa) {
@@ -183,7 +183,7 @@ static const int64_t ragged_q[ENTRIES] = {37, 1, 0, 150, 64, 20};
 static const int64_t ragged_kv[ENTRIES] = {90, 131, 50, 150, 0, 260};
 static const int64_t longest_q = 150, longest_kv = 260;
 
-/* Copies entry b of a padded tensor to its place in a packed one. */
+/* Copies batch element b of a padded tensor to its place in a packed one. */
 static void pack_entry(struct tensor *packed, int64_t at, const struct tensor *padded, int64_t b, int64_t length) {
   for (int64_t h = 0; h < padded->heads; h++)
     for (int64_t i = 0; i < length; i++)
@@ -191,7 +191,7 @@ static void pack_entry(struct tensor *packed, int64_t at, const struct tensor *p
 }
 
 static void check_packed(const char *isa, const struct rule *rule, int pack_q, int pack_kv) {
-  int32_t cu_q[ENTRIES + 1] = {2}, cu_kv[ENTRIES + 1] = {5}; /* rows before the first entry belong to no entry */
+  int32_t cu_q[ENTRIES + 1] = {2}, cu_kv[ENTRIES + 1] = {5}; /* rows before the first sequence belong to none */
   for (int b = 0; b < ENTRIES; b++) {
     cu_q[b + 1] = cu_q[b] + (int32_t)ragged_q[b];
     cu_kv[b + 1] = cu_kv[b] + (int32_t)ragged_kv[b];
@@ -246,7 +246,7 @@ static void test_packed(void **state) {
         check_packed(isas[isa], &rule_list[rule], packing & 1, packing & 2);
 }
 
-/* Rows of a packed batch that belong to no entry are not written. */
+/* Rows of a packed batch that belong to no sequence are not written. */
 static void check_nobodys_rows(const char *isa) {
   static const int32_t cumulative[] = {3, 8, 8, 20};
   fovea_problem problem;

@@ -307,8 +307,8 @@ static void test_shared_plan(void **state) {
   }
 }
 
-/* The argument chooses the tests: "posix" those on POSIX threads, "own" those on the library's threads, none both.
- */
+/* The argument chooses the tests: "posix" tests on POSIX threads, "own" tests on the library's threads, none
+ * both. */
 int main(int argc, char **argv) {
   const struct CMUnitTest posix[] = {
       cmocka_unit_test(test_first_calls),      cmocka_unit_test(test_serial_callback),

@@ -133,7 +133,7 @@ static void test_random_problems(void **state) {
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     problem_random_normaliser(&listed.problem, &generator);
     problem_random_layout(&listed.problem, &generator);
-    if (listed.problem.normaliser.kind == FOVEA_NORMALISER_SOFTMAX) { /* others have none of these outputs */
+    if (listed.problem.normaliser.kind == FOVEA_NORMALISER_SOFTMAX) { /* only the softmax has these outputs */
       listed.problem.max_logits = i % 2;
       listed.problem.entropy = i % 7 < 3;
       listed.problem.column_sums.wanted = i % 6 < 2;
@@ -149,7 +149,7 @@ static void test_random_problems(void **state) {
   cpus_use_all();
 }
 
-/* Patterns, terms, scales, normalisers and outputs together. Those that the library refuses are left out. */
+/* Patterns, terms, scales, normalisers and outputs together. Problems that the library refuses are left out. */
 static void test_combinations(void **state) {
   (void)state;
   static struct scene scene;

@@ -1,5 +1,4 @@
-/* The keys with the largest scores of each row: those of the contract, whoever finds them and in whatever pieces.
- */
+/* The keys with the largest scores of each row are the contract's, whoever finds them and in whatever pieces. */
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/execution.h"

@@ -228,7 +228,7 @@ static void test_wide_products(void **state) {
 
 enum { PER_ROW = 128, PER_RUN = 512 * PER_ROW };
 
-/* Values that pass through: every row sees one key, and gives its value. The rows are those of one problem with a
+/* Values that pass through: every row sees one key, and gives its value. The rows are rows of one problem with a
  * window, or batch elements of one row and one key. */
 static void check_passing(fovea_type from, fovea_type to, const float *values, int as_entries) {
   fovea_problem problem;

@@ -16,8 +16,8 @@ typedef struct words {
   uint32_t word[TILE][TILE_WORDS];
 } words;
 
-/* Exponents from -spread to spread - 1; every fifth element is the opposite of the one before the last, so that
- * sums cancel. */
+/* Exponents from -spread to spread - 1; about every eighth element is the negative of the element two before it, so
+ * that sums cancel. */
 static void fill(words *to, int spread, uint32_t *seed) {
   uint32_t elements[2] = {0, 0};
   for (int i = 0; i < TILE * TILE_WORDS; i++) {

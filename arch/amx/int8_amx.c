@@ -1,4 +1,4 @@
-/* The mode int8 on AMX: operands, scores and values in headers of their own, weights those of all sets. */
+/* The mode int8 on AMX: operands, scores and values in headers of their own, weights by the code of all sets. */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_INT8
 #define FOVEA_ISA amx

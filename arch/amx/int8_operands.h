@@ -1,7 +1,7 @@
 /* Operands of int8 for AMX: words of four codes, the first in the lowest byte.
  *
  *   queries  [word of dims][row], whole groups of 64 dims, then scales [row]
- *   keys     [key][word of dims], likewise, then the scales of the keys
+ *   keys     [key][word of dims], whole groups of 64 dims, then the scales of the keys
  *   values   [dim][word of keys], then what softmax() needs (shared/int8_softmax.h) */
 #ifndef FOVEA_ARCH_AMX_INT8_OPERANDS_H
 #define FOVEA_ARCH_AMX_INT8_OPERANDS_H

@@ -6,7 +6,7 @@
 typedef struct score_sums {
   const fovea_score_args *args;
   const float *key_scales; /* of the block */
-  const float *key_logs;   /* likewise; NULL: nothing is added */
+  const float *key_logs;   /* of the block; NULL: nothing is added */
   int key, columns;
   tile_home home;
   float c[4 * LANES]; /* of each row of the columns */

@@ -1,7 +1,7 @@
 /* Operands of bf16 for AMX: pairs of numbers in words, the first below.
  *
  *   queries  [pair of dims][row], whole groups of 32 dims
- *   keys     [key][pair of dims], likewise
+ *   keys     [key][pair of dims], whole groups of 32 dims
  *   values   [dim][pair of keys], whole tiles of 16 dims */
 #ifndef FOVEA_ARCH_AMX_OPERANDS_H
 #define FOVEA_ARCH_AMX_OPERANDS_H

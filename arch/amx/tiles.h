@@ -172,7 +172,7 @@ FOVEA_INLINE int tiles_of_a(int columns) {
 typedef void tile_work(const void *data, int begin, int end);
 
 /* The sums of tiles_of_a(columns) tiles of A with `columns` tiles of B, sum i * columns + j, stay in the tiles.
- * Those of the step before go to `before`. */
+ * The sums of the step before go to `before`. */
 FOVEA_INLINE void tiles_multiply(const tile_operands *x, const tile_kind kind, const int columns,
                                  const tile_home *before, tile_work *meanwhile, const void *data) {
   tiles_see_memory(x->a);

@@ -1,4 +1,4 @@
-/* Narrow formats by AVX2. */
+/* Quantised formats by AVX2. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_X86_64_AVX2
 #include "tiles.h"

@@ -58,7 +58,7 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
-/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() makes f32 of the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
@@ -204,7 +204,7 @@ FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
 FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
   store_halves_e5m2(to, _mm256_slli_epi16(signed_codes(p), 8));
 }
-/* Transposes the bytes of words: those of eight lanes, first and third byte side by side, or second and fourth. */
+/* Transposes the bytes of the words in eight lanes: first and third bytes side by side, or second and fourth. */
 FOVEA_INLINE __m256i transposed_bytes(vec words) {
   const __m256i in_fours =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));

@@ -1,4 +1,4 @@
-/* Narrow formats by AVX-512. */
+/* Quantised formats by AVX-512. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_X86_64_AVX512
 #include "tiles.h"

@@ -59,7 +59,7 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
-/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() makes f32 of the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return _mm512_castsi512_ps(_mm512_loadu_si512(p));
 }
@@ -217,7 +217,7 @@ FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
 FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
   store_halves_e5m2(to, _mm512_slli_epi16(signed_codes(p), 8));
 }
-/* Transposes the bytes of words: those of eight lanes, first and third byte side by side, or second and fourth. */
+/* Transposes the bytes of the words in eight lanes: first and third bytes side by side, or second and fourth. */
 FOVEA_INLINE __m512i transposed_bytes(vec words) {
   const __m512i in_fours =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));

@@ -1,4 +1,4 @@
-/* Narrow formats by NEON. */
+/* Quantised formats by NEON. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_AARCH64_NEON
 #include "tiles.h"

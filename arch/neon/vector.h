@@ -48,7 +48,7 @@ FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
 FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
 }
-/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() makes f32 of the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return vreinterpretq_f32_u16(vld1q_u16(p));
 }
@@ -162,7 +162,6 @@ FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
 FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
   vst1q_u16(to, vshlq_n_u16(vmovl_u8(vld1_u8(p)), 8));
 }
-/* Transposes the bytes of words. */
 FOVEA_INLINE void store_transposed_bytes(uint8_t to[16], vec words) {
   static const uint8_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
   vst1q_u8(to, vqtbl1q_u8(vreinterpretq_u8_f32(words), vld1q_u8(order)));
@@ -279,7 +278,7 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
   return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(a), 23));
 }
-/* TBL takes bytes: an index becomes those of its four. */
+/* TBL takes indices of bytes: an index of a float becomes the indices of its four bytes. */
 FOVEA_INLINE veci vec_quarter(vec a) {
   uint32x4_t quarter = vandq_u32(vshrq_n_u32(vreinterpretq_u32_f32(a), 21), vdupq_n_u32(15));
   return vreinterpretq_s32_u32(vmlaq_u32(vdupq_n_u32(0x03020100u), quarter, vdupq_n_u32(0x04040404u)));

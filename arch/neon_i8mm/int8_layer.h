@@ -47,7 +47,7 @@ FOVEA_INLINE void int8_copy_key(float *p, const int8_t *codes) {
   vst1_f32(p, vget_low_f32(words));
   vst1_f32(p + 4, vget_high_f32(words));
 }
-/* Eight bytes of each dim, those of the keys in order. */
+/* Eight bytes of each dim, a byte of each key, in the order of the keys. */
 FOVEA_INLINE void int8_copy_word(float *p, const int8_t *codes, int64_t stride) {
   int8_t *to = (int8_t *)(void *)p;
   int8x16x2_t fours[4];

@@ -1,4 +1,4 @@
-/* Narrow formats in portable C. */
+/* Quantised formats in portable C. */
 #include "tiles.h"
 #include "vector.h"
 

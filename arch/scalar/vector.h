@@ -80,7 +80,7 @@ FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
 FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   return vec_from_bits((uint32_t)*p << 16);
 }
-/* Loads a pair of bf16; vec_split_bf16() widens its two elements. */
+/* Loads a pair of bf16; vec_split_bf16() makes f32 of its two elements. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return vec_from_bits((uint32_t)p[0] | (uint32_t)p[1] << 16);
 }

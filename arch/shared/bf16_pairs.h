@@ -3,7 +3,7 @@
  * bf16, after score.h.
  *
  *   queries  [word][row]: words 2 i and 2 i + 1 have dims 4 i and 4 i + 1 above, 4 i + 2 and 4 i + 3 below
- *   keys     [key][word], likewise
+ *   keys     [key][word], with the same dims
  *   values   [word][dim], of four keys each
  *   weights  [word][row], of four keys each, in the place of the scores
  *

@@ -202,7 +202,7 @@ FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, const bf16_tiles *tiles,
   }
 }
 
-/* `tiles` are those beside one vector, beside two, and so on up to `most`. */
+/* `tiles` are the tiles beside one vector, beside two, and so on up to `most`. */
 FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, const int most,
                                fovea_vector_range vectors) {
   bf16_work each = *work;

@@ -74,7 +74,7 @@ FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, 
   }
 }
 
-/* What the numbers of unpacked codes are. Those of a table are signed. */
+/* What the numbers of unpacked codes are. Numbers of a table are signed. */
 FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
   return codes->table ? FOVEA_CODES_SIGNED : fovea_code_of(codes->code).numbers;
 }
@@ -122,7 +122,7 @@ typedef struct codes_piece {
   int count;
   const uint8_t *bytes; /* codes of up to LANES - 1 more dims can be read */
   float scales[CODES_PIECE], zeros[CODES_PIECE];
-  int shared; /* 1: only scales[0], and zeros[0] but for centres, are set: they are those of all dims */
+  int shared; /* 1: only scales[0], and zeros[0] but for centres, are set, for all dims */
   int centred;
 } codes_piece;
 
@@ -254,7 +254,7 @@ FOVEA_NOINLINE void codes_read_rows(const fovea_widen_codes_args *args, int64_t 
   codes_read(pointers, 0, args->codes, step, group, count, numbers->zeros);
 }
 
-/* Widens one piece of all rows: dims from `first` on. */
+/* Dequantises one piece of all rows: dims from `first` on. */
 FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t first, int count) {
   const fovea_codes *codes = args->codes;
   const int64_t group = codes->mixed ? 0 : first / codes->group,

@@ -1,5 +1,5 @@
-/* What decoding and widening of narrow formats share: codes as numbers, the scales of a block of keys, dims of a
- * row. Part of bodies.h. */
+/* What decoding and dequantising share: codes as numbers, the scales of a block of keys, dims of a row. Part of
+ * bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_CODES_COMMON_H
 #define FOVEA_ARCH_SHARED_CODES_COMMON_H
 

@@ -1,5 +1,5 @@
-/* Scores of narrow formats: keys lie in the lanes, sixteen bytes of each as four vectors of words. The chains are
- * as in decode_score.h. Part of decode_codes.h. */
+/* Scores of quantised formats: keys lie in the lanes, sixteen bytes of each as four vectors of words. The chains
+ * are as in decode_score.h. Part of decode_codes.h. */
 
 /* Sixteen bytes of LANES keys: words, or sixteen numbers of each key as f16. Vectors that lie in two lines of the
  * cache would be loaded long after they were stored. */
@@ -47,7 +47,7 @@ FOVEA_INLINE const char *codes_find_halves(const void *const *keys, int64_t at, 
   return (const char *)copies->halves;
 }
 
-/* Those of a vector of keys. */
+/* The scales and zeros of a vector of keys. */
 FOVEA_INLINE codes_numbers codes_of_keys(const codes_block *block, int key, int64_t group, float bias) {
   const int64_t at = (group - block->first) * block->stride + key;
   return (codes_numbers){vec_load(block->scales + at),

@@ -1,5 +1,5 @@
-/* Weights times values of narrow formats, whose dims lie in the lanes. The chains are as in decode_value.h. Part of
- * decode_codes.h. */
+/* Weights times values of quantised formats, whose dims lie in the lanes. The chains are as in decode_value.h. Part
+ * of decode_codes.h. */
 
 /* Numbers of values as f16: some keys, and vectors of dims from the bytes at[vector] on. */
 enum { CODES_KEYS_OF_HALVES = 16, CODES_MOST_VECTORS = 4 };

@@ -1,4 +1,4 @@
-/* Decoding of narrow formats: codes become numbers in registers. Part of bodies.h; decode.h calls it.
+/* Decoding of quantised formats: codes become numbers in registers. Part of bodies.h; decode.h calls it.
  *
  *   FOVEA_DECODE_CODES      vectors of keys in the register tile, 1 or 2
  *   FOVEA_DECODE_VECTORS_4  0: rows are computed one by one, not four at a time */
@@ -12,13 +12,13 @@
 /* Dims in sixteen bytes. */
 #define CODES_CHUNK(code) (16 * 8 / fovea_code_of(code).row_bits)
 
-/* Words that are taken apart together: those whose codes follow each other. Of halves all four have dims of the
+/* Words that are taken apart together: words whose codes follow each other. Of halves all four have dims of the
  * first half of a group, and then of the second. */
 #define CODES_PASSES(code) (fovea_code_of(code).lies == FOVEA_CODES_IN_HALVES ? 2 : 1)
 /* Dims of a word in one pass. */
 #define CODES_OF_WORD(code) (32 / fovea_code_of(code).row_bits / CODES_PASSES(code))
 
-/* fp8 becomes f16, whose loads widen it: E4M3 stands for both codes. */
+/* fp8 becomes f16, whose loads make f32 of it: E4M3 stands for both codes. */
 #define CODES_AS_HALVES(code) (fovea_code_of(code).numbers == FOVEA_CODES_E4M3)
 
 /* Code `i` of a word, in that pass. */

@@ -15,7 +15,7 @@
 
 _Static_assert(FOVEA_DECODE_ROWS <= FOVEA_DECODE_ROWS_LIMIT, "arrays of decoding have room for every row");
 
-/* Only f32 has register tiles of eight rows. Elements of other types are widened once for four rows. */
+/* Only f32 has register tiles of eight rows. Elements of other types are converted to f32 once for four rows. */
 #define DECODE_EIGHT(type) (FOVEA_DECODE_VECTORS_8 > 0 && (type) == FOVEA_F32)
 
 /* Loads up to DECODE_SQUARE elements as f32, a vector at a time: a vector that is put together from single elements in

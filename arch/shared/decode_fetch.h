@@ -5,8 +5,8 @@
 #include "../kernels.h"
 
 /* Prefetches rows that are read later into L2 while other rows are computed, each row as a whole, from four places
- * of their block in turn. The prefetcher of L2 runs ahead in each page in which it has seen consecutive lines. In four
- * pages at once it keeps more lines in flight than a core's fill buffers do in one. */
+ * of their block in turn. The prefetcher of L2 runs ahead in each page of which consecutive lines were read. In
+ * four pages at once it keeps more lines in flight than a core's fill buffers do in one. */
 typedef struct decode_prefetch {
   const void *const *rows;
   int next, quarter; /* of the block */

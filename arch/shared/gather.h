@@ -153,8 +153,8 @@ FOVEA_INLINE vec gather_value(const fovea_gather_args *args, const gather_run *r
   return sum;
 }
 
-/* Sets the outputs of a block, or joins it to those that are there. Most blocks have one key: its loop has no other
- * in it. */
+/* Sets the outputs of a block, or joins it to the outputs that are there. Most blocks have one key: its loop has no
+ * other in it. */
 FOVEA_INLINE void gather_output(const fovea_gather_args *args, const gather_run *run, const float *weights,
                                 float *output, const int joins, vec left_part, vec right_part,
                                 const fovea_type type) {
@@ -200,7 +200,7 @@ typedef struct gather_work {
 } gather_work;
 
 /* The keys of one call are whole blocks, and so are the keys of the calls before it. Maxima decide all factors, so
- * these are computed together before any sum. */
+ * the factors are computed together before any sum. */
 FOVEA_NOINLINE void gather_prepare(const fovea_gather_args *args, gather_work *work) {
   fovea_gather_stack *stack = args->stack;
   gather_steps *steps = &work->steps;

@@ -240,7 +240,7 @@ FOVEA_KERNEL static void int8_decode_score(const fovea_decode_score_args *args) 
 
 /* ---- Weights ------------------------------------------------------------------------------------------------- */
 
-/* Scores of keys whose values are not finite become NaN where the key is seen. */
+/* Scores of keys whose values are not finite become NaN where the key is visible. */
 FOVEA_NOINLINE void int8_decode_lose(float *scores, const float *marks, int begin, int end) {
   const vec none = vec_set1(-INFINITY), nan = vec_set1(__builtin_nanf("")), zero = vec_set1(0.0f);
   for (int key = begin; key < end; key += LANES) {

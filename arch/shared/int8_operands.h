@@ -137,7 +137,7 @@ FOVEA_INLINE void int8_store_dims(float *to, int64_t d, vec word[INT8_GROUP]) {
 /* Rows that are measured together, so that they are still in L1 when their codes are made. */
 enum { INT8_TOGETHER = 16 };
 
-/* The sizes of the largest numbers of INT8_TOGETHER rows from `first` on, 0 for those that are not there. */
+/* The sizes of the largest numbers of INT8_TOGETHER rows from `first` on, 0 for rows that are not there. */
 FOVEA_INLINE void int8_largest_of(const int bf16, const fovea_operand_args *args, int first, float *largest) {
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {

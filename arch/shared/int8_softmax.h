@@ -16,7 +16,7 @@ FOVEA_INLINE void int8_fill(float *to, int begin, int end, float x) {
   for (int i = begin; i < end; i++) vec_store(to + i * ROW_TILE, vec_set1(x));
 }
 
-/* Scores of keys whose values are not finite become NaN where the key is seen. */
+/* Scores of keys whose values are not finite become NaN where the key is visible. */
 FOVEA_NOINLINE void int8_lose_scores(float *scores, const float *marks, int begin, int end) {
   const vec none = vec_set1(-INFINITY), nan = vec_set1(__builtin_nanf(""));
   for (int key = begin; key < end; key++) {

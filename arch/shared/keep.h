@@ -45,7 +45,7 @@ FOVEA_KERNEL void FOVEA_NAME(keep_scores)(const fovea_keep_args *args) {
   }
 }
 
-/* The weight of a score, in units of log2: 0 of a key that is not seen, also in a row of NaN. */
+/* The weight of a score, in units of log2: 0 of a key that is not visible, also in a row of NaN. */
 FOVEA_INLINE vec keep_weight(vec score, vec reference, vec inverse) {
   vec weight = vec_mul(vec_exp2(vec_sub(score, reference)), inverse);
   return vec_select(vec_equal(score, vec_set1(-INFINITY)), vec_set1(0.0f), canonical(weight));

@@ -46,7 +46,7 @@ FOVEA_INLINE void narrow_pack_row(const fovea_narrow_args *args, narrow_piece *p
   }
 }
 
-/* Codes of bf16, two bytes each. Those without a scale are 0. */
+/* Codes of bf16, two bytes each. Codes without a scale are 0. */
 FOVEA_MIDDLE FOVEA_NOINLINE void narrow_bf16(const fovea_narrow_args *args, const narrow_piece *piece) {
   const int64_t group = args->codes->group, dims = piece->end - piece->begin;
   const vec nan = vec_set1(__builtin_nanf("")), zero = vec_set1(0.0f);
@@ -98,7 +98,8 @@ FOVEA_INLINE int narrow_is_usual(const fovea_narrow_args *args) {
   return !vecmask_any(vec_is_nan(rest));
 }
 
-/* The codes of a piece, as many numbers at a time as there is room for. Those of bf16 go to where they belong. */
+/* The codes of a piece, as many numbers at a time as there is room for. Codes of bf16 are written where they
+ * belong. */
 FOVEA_MIDDLE FOVEA_NOINLINE void narrow_piece_codes(const fovea_narrow_args *args, narrow_piece *piece, int usual) {
   const int64_t group = args->codes->group, all = piece->rows * piece->row_at;
   FOVEA_NO_UNROLL

@@ -1,4 +1,4 @@
-/* Writing narrow formats: numbers are scaled and rounded to codes, a byte each. Part of narrow.h. */
+/* Quantising: numbers are scaled and rounded to codes, a byte each. Part of narrow.h. */
 #ifndef FOVEA_ARCH_SHARED_NARROW_CODES_H
 #define FOVEA_ARCH_SHARED_NARROW_CODES_H
 

@@ -1,4 +1,4 @@
-/* Writing narrow formats: the least and the largest number of each group. Part of narrow.h. */
+/* Quantising: the least and the largest number of each group. Part of narrow.h. */
 #ifndef FOVEA_ARCH_SHARED_NARROW_MEASURE_H
 #define FOVEA_ARCH_SHARED_NARROW_MEASURE_H
 

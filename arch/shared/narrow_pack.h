@@ -1,4 +1,4 @@
-/* Writing narrow formats: codes, a byte each, as the bits of a format. Part of narrow.h. */
+/* Quantising: codes, a byte each, as the bits of a format. Part of narrow.h. */
 #ifndef FOVEA_ARCH_SHARED_NARROW_PACK_H
 #define FOVEA_ARCH_SHARED_NARROW_PACK_H
 

@@ -1,4 +1,4 @@
-/* Writing narrow formats: scales, zeros and minima of groups, LANES groups at a time. Part of narrow.h. */
+/* Quantising: scales, zeros and minima of groups, LANES groups at a time. Part of narrow.h. */
 #ifndef FOVEA_ARCH_SHARED_NARROW_SETTLE_H
 #define FOVEA_ARCH_SHARED_NARROW_SETTLE_H
 

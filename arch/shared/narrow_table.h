@@ -1,4 +1,4 @@
-/* Writing narrow formats: codes of tables, and the scale that ggml fits to them. Part of narrow.h. */
+/* Quantising: codes of tables, and the scale that ggml fits to them. Part of narrow.h. */
 #ifndef FOVEA_ARCH_SHARED_NARROW_TABLE_H
 #define FOVEA_ARCH_SHARED_NARROW_TABLE_H
 

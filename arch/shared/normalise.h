@@ -99,7 +99,8 @@ FOVEA_MIDDLE FOVEA_KERNEL int FOVEA_NAME(normalise)(const fovea_softmax_args *ar
 /* Vectors of kept scores that become weights together. */
 enum { NORMALISE_KEPT = 16 };
 
-/* Replaces the kept scores of a row by its weights, divided: 0 of a key that is not seen, also in a row of NaN. */
+/* Replaces the kept scores of a row by its weights, divided: 0 of a key that is not visible, also in a row of
+ * NaN. */
 FOVEA_MIDDLE FOVEA_KERNEL void FOVEA_NAME(normalise_kept)(float *scores, int64_t count,
                                                           const fovea_weighting *weighting, float part,
                                                           float inverse) {

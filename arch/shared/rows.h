@@ -1,4 +1,5 @@
-/* Transposes rows into a tile (Q to Q^T, O to O^T), widens rows to f32, and merges two states. Part of bodies.h. */
+/* Transposes rows into a tile (Q to Q^T, O to O^T), converts rows to f32, and merges two states. Part of
+ * bodies.h. */
 
 #include "../kernels.h"
 #include "state.h"

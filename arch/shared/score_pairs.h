@@ -12,7 +12,7 @@ typedef uint16_t score_element;
 /* Dims of one step of a chain. */
 #define SCORE_CHAIN_DIMS 8
 
-/* sum + the product of pair `lane` of those loaded. */
+/* sum + the product of pair `lane` of the loaded pairs. */
 #define SCORE_PRODUCT(q, pairs, lane, sum) vec_pair_lane((q), (pairs), lane, (sum))
 
 /* The chain of one piece of the qk dim, from zero. */

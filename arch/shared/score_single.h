@@ -7,7 +7,7 @@ typedef float score_element;
 /* Dims of one step of a chain. */
 #define SCORE_CHAIN_DIMS 4
 
-/* sum + K[key][d] * Q^T[d] for dim `lane` of those loaded. */
+/* sum + K[key][d] * Q^T[d] for dim `lane` of the loaded dims. */
 #define SCORE_PRODUCT(q, scalars, lane, sum) vec_fma_lane((q), (scalars), lane, (sum))
 
 /* The chain of one piece of the qk dim, from zero, in the order of a dot product of pairs: 1, 0, 3, 2, ... */

@@ -8,7 +8,7 @@
  *   FOVEA_BLOCK_TILES       row tiles that share one pass over the keys
  *   FOVEA_DECODE_ROWS       tiles of up to this many rows are decoded (decode.h)
  *   FOVEA_VALUE_FETCH_ROWS  as in value.h
- *   FOVEA_PANEL_ALWAYS      1 if row tiles are so narrow that a copy of V pays for any layout */
+ *   FOVEA_PANEL_ALWAYS      1 if row tiles have so few rows that a copy of V pays for any layout */
 
 #include "../kernels.h"
 #include "panel.h"

@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-/* The symbols, unless a library that has copies of these names them. */
+/* The symbols, unless a library with copies of the operations names them. */
 #ifndef FOVEA_TOP_NAME
 #define FOVEA_TOP_NAME(op) FOVEA_NAME(top_##op)
 #endif
 
-/* Up to this many keys are sorted by counting those before each. */
+/* Up to this many keys are sorted by counting the keys before each. */
 enum { TOP_COUNTED = 128 };
 
 /* Numbers in the order of scores: NaN above all, zeros alike. */
@@ -122,10 +122,9 @@ FOVEA_INLINE top_range top_range_of(const float *scores, int count) {
 
 /* Finds a threshold with at least k candidates above it and not many more. Scores above a threshold fall off about
  * exponentially, which gives the first guesses; then it halves. After the scores, -Inf fills the last vector.
- * Returns 0 if there is no such threshold in sight: scores are alike, infinite or NaN. */
+ * Returns 0 if it finds no such threshold: scores are alike, infinite or NaN. */
 FOVEA_INLINE int top_search(const float *scores, int count, int k, float *threshold) {
-  const top_range range =
-      top_range_of(scores, count / LANES * LANES); /* more than k are above the least of these */
+  const top_range range = top_range_of(scores, count / LANES * LANES); /* more than k are above the least */
   const float wanted = (float)k * (1.0f + 0x1p-4f), scale = 2.0f * (range.mean - range.low);
   float low = range.low, high = range.high, guess = low, above = (float)count;
   if (!(high - low < 1e38f)) return 0;
@@ -155,7 +154,7 @@ FOVEA_INLINE uint32_t top_least(const fovea_top_list *list, int k) {
   return least;
 }
 
-/* Keeps exactly k of more candidates. Of those that are equal to the least, the first ones stay. */
+/* Keeps exactly k of more candidates. Of candidates that are equal to the least, the first stay. */
 FOVEA_SHORT FOVEA_NOINLINE void top_keep_exactly(fovea_top_list *list, int k) {
   const uint32_t least = top_least(list, k), sign = 0x80000000u, bits = least & sign ? least ^ sign : ~least;
   int kept = 0, equal = k;
@@ -224,7 +223,7 @@ FOVEA_SHORT FOVEA_NOINLINE uint64_t *top_sort(uint64_t *numbers, int count) {
   return from;
 }
 
-/* The same for few numbers: the place of each is the number of those that are larger. */
+/* The same for few numbers: the place of each is how many are larger. */
 FOVEA_NOINLINE uint64_t *top_sort_few(uint64_t *numbers, int count) {
   uint64_t *sorted = numbers + count;
   for (int i = 0; i < count; i++) {

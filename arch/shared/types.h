@@ -1,5 +1,5 @@
-/* Loads and stores vectors of any element type: loads widen exactly, stores round once. `type` is a constant in
- * every call, so loops have no branches on it. Included after a vector layer. */
+/* Loads and stores vectors of any element type: loads convert to f32 exactly, stores round once. `type` is a
+ * constant in every call, so loops have no branches on it. Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TYPES_H
 #define FOVEA_ARCH_SHARED_TYPES_H
 

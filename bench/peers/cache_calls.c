@@ -130,7 +130,7 @@ static int makes_codes(const cache_store *store) {
   return store->format.place == FOVEA_SCALES_APART && store->format.key_group == 1;
 }
 
-/* Scales of rows lie after all codes: those of keys, then those of values. */
+/* Scales of rows lie after all codes: scales of keys, then scales of values. */
 static fovea_code_scales scales_of(cache_store *store, int64_t page, int64_t page_rows, int64_t row_bytes,
                                    int values) {
   if (store->format.place != FOVEA_SCALES_APART) return (fovea_code_scales){0};
@@ -155,7 +155,7 @@ static void copy_codes(char *to, const char *from, int64_t rows, int64_t row_byt
   }
 }
 
-/* Positions `first` and on of an entry, in page `page`. */
+/* Positions `first` and on of a batch element, in page `page`. */
 static fovea_segment keep_page(cache_store *store, int64_t entry, int64_t first, int64_t page, int64_t page_rows,
                                int64_t row_bytes, int in_panels, const char *k, const char *v) {
   const int64_t side = store->batch * store->kv_heads * store->keys * row_bytes, head_bytes = page_rows * row_bytes;

@@ -20,7 +20,7 @@ class Format:
     queries: str
     block_bytes: int  # of a block of `block` elements
     block: int
-    tolerance: float  # as problems.TOLERANCE; narrow formats round queries or weights to 8 bits in some libraries
+    tolerance: float  # as problems.TOLERANCE; with quantised formats some libraries round queries or weights to 8 bits
 
 
 FORMATS = {
@@ -167,7 +167,7 @@ def widened(stored, format_name):
 
 
 def converted(stored, format_name, type_name):
-    """What narrowed() gave, as another type: exact for fp8 as bf16. Entry by entry, to save memory."""
+    """What narrowed() gave, as another type: exact for fp8 as bf16. Batch element by batch element, to save memory."""
     return numpy.stack([problems.narrowed(widened(entry, format_name), type_name) for entry in stored])
 
 

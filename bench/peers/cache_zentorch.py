@@ -1,4 +1,4 @@
-"""AMD's zentorch: its attention, which knows no pages and no narrow formats, over contiguous tensors.
+"""AMD's zentorch: its attention, which knows no pages and no quantised formats, over contiguous tensors.
 
 Without AVX-512 its operation calls PyTorch's own kernel, and the bits are PyTorch's.
 """

@@ -4,7 +4,7 @@
     caches_report.py run.json [more.json ...]          tables (Markdown) on stdout
     caches_report.py run.json [more.json ...] --keep   also keeps the run in bench/results, and writes docs/benchmarks.md
 
-Of several runs, each result is that of the last run that has it. A ratio is how many times as long the other takes as
+Of several runs, each result comes from the last run that has it. A ratio is how many times as long the other takes as
 Fovea with keys in rows / in panels; the better of them is held against the bar. Ends with status 1 if a bar was missed.
 """
 

@@ -1,5 +1,5 @@
 /* Layers of fovea_nn as functions of numbers and pointers, for layer_fovea.py: Python needs no copies of the
- * structs. All tensors are contiguous and f32. The sentence model is that of examples/minilm. */
+ * structs. All tensors are contiguous and f32. The sentence model is the model of examples/minilm. */
 #include "../../examples/minilm/encoder.h"
 
 #include <fovea/recurrent.h>

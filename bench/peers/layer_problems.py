@@ -37,7 +37,7 @@ class Problem:
 
     @property
     def flops(self):
-        """Two for each product and each tanh, GELU or SiLU; of a model those of its linear layers."""
+        """Two for each product and each tanh, GELU or SiLU; of a model only the products of its linear layers."""
         if self.kind == MINILM:
             batch, tokens = self.sizes
             return 2.0 * batch * tokens * golden.LAYERS * 12 * golden.DIM**2

@@ -4,7 +4,7 @@
     layers_report.py run.json [more.json ...]          a table (Markdown) on stdout
     layers_report.py run.json [more.json ...] --keep   also keeps the run in bench/results, and writes docs/benchmarks.md
 
-Of several runs, each result is that of the last run that has it. Ends with status 1 if a bar was missed.
+Of several runs, each result comes from the last run that has it. Ends with status 1 if a bar was missed.
 """
 
 import argparse

@@ -19,7 +19,7 @@ import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch_geometric.utils import scatter, softmax
 
-import measure  # of this folder, which finds those of bench
+import measure  # of this folder, which finds the modules of bench
 import measurements
 
 LENGTH, HEADS = 4096, 4

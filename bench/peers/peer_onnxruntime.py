@@ -104,7 +104,7 @@ def multi_head_group_as_rows(problem, q, k, v, threads):
 
 
 def multi_head_entries(problem, q, k, v, threads):
-    """Packed: one call for each entry."""
+    """Packed: one call for each sequence."""
     parts = [tuple(t[:, :, first:end] for t in (q, k, v)) for first, end in problem.spans]
     operator = multi_head(parts, False, TYPES[problem.type], threads)
 
@@ -158,7 +158,7 @@ def options(way, problem):
         found = {} if problem.lengths else {"plain": attention}
         return found | ({"group as rows": attention_group_as_rows} if grouped and decodes else {})
     if problem.lengths:
-        return {"one call an entry": multi_head_entries}
+        return {"one call a sequence": multi_head_entries}
     if not grouped:
         return {"plain": multi_head_solver}
     return {"group as rows": multi_head_group_as_rows} if decodes else {}  # it knows no groups

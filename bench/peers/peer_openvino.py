@@ -1,4 +1,4 @@
-"""OpenVINO: a model of one operation, compiled for the CPU without a lower precision than that of the inputs."""
+"""OpenVINO: a model of one operation, compiled for the CPU without a lower precision than the inputs'."""
 
 import numpy
 import openvino
@@ -140,7 +140,7 @@ def group_as_rows(problem, q, k, v, threads):
 
 
 def entries(problem, q, k, v, threads):
-    """Packed: one call for each entry."""
+    """Packed: one call for each sequence."""
     parts = [tuple(t[:, :, first:end] for t in (q, k, v)) for first, end in problem.spans]
     return Solver(parts, False, problem.type, threads, problem.q_shape)
 
@@ -149,7 +149,7 @@ def options(way, problem):
     if problem.rule in (problems.WINDOW, problems.CHUNKS):
         return {}
     if problem.lengths:
-        return {"one call an entry": entries}
+        return {"one call a sequence": entries}
     if problem.heads == problem.kv_heads:
         return {"plain": plain}
     if problem.rows == 1:

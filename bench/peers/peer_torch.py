@@ -56,7 +56,7 @@ def group_as_rows(problem, q, k, v, threads):
 
 
 def entries(problem, q, k, v, threads):
-    """Packed: one call for each entry."""
+    """Packed: one call for each sequence."""
     q, k, v = (tensor(array, problem.type) for array in (q, k, v))
     parts = [[t[:, :, first:end] for t in (q, k, v)] for first, end in problem.spans]
     return Solver(lambda: [scaled_dot_product_attention(*part) for part in parts], threads, problem.q_shape)
@@ -89,6 +89,6 @@ def options(way, problem):
     if ruled:
         return {}  # a mask tensor would work, but take several times as long
     if problem.lengths:
-        return {"one call an entry": entries}
+        return {"one call a sequence": entries}
     grouped = problem.heads != problem.kv_heads and problem.rows == 1
     return {"plain": plain} | ({"group as rows": group_as_rows} if grouped else {})

@@ -66,7 +66,7 @@ class Problem:
     left: int  # WINDOW: keys before the own key; CHUNKS: keys before the chunk
     chunk: int
     rows_first: bool  # (batch, rows, heads, dim) in memory
-    lengths: tuple  # packed: the rows, and keys, of each entry
+    lengths: tuple  # packed: the rows, and keys, of each sequence
 
     @property
     def q_shape(self):
@@ -77,7 +77,7 @@ class Problem:
         return self.batch, self.kv_heads, self.keys, self.dim
 
     def seen(self, row):
-        """The keys from .. to - 1 that a row sees; packed rows have one entry's keys."""
+        """The keys from .. to - 1 that a row sees; packed rows have one sequence's keys."""
         for first, end in self.spans:
             if self.lengths and first <= row < end:
                 return first, end
@@ -91,13 +91,13 @@ class Problem:
 
     @property
     def spans(self):
-        """First row and end of each packed entry."""
+        """First row and end of each packed sequence."""
         ends = numpy.cumsum(self.lengths, dtype=int).tolist()
         return [(end - length, end) for end, length in zip(ends, self.lengths)]
 
     @property
     def flops(self):
-        """Two products over the pairs that are seen."""
+        """Two products over the visible pairs."""
         pairs = sum(end - first for first, end in map(self.seen, range(self.rows)))
         return self.batch * self.heads * pairs * 4 * self.dim
 

@@ -21,7 +21,7 @@ import numpy
 import torch
 import torch.nn.functional as F
 
-import measure  # of this folder, which finds those of bench
+import measure  # of this folder, which finds the modules of bench
 import measurements
 
 BAR, DIM = 2.0, 64
@@ -71,7 +71,7 @@ def reformer(heads, length):
 
 
 def linformer(heads, length):
-    """The core of lucidrains' linformer, behind the projections of heads."""
+    """The core of lucidrains' linformer, after the projections of heads."""
     q, k, v = (torch.randn(1, heads, length, DIM) for _ in range(3))
     e, f = torch.randn(length, 256), torch.randn(length, 256)
 

@@ -66,7 +66,7 @@ static void attend(const fovea_sequence *sequence, int64_t begin, int64_t window
   check(fovea_attend(&problem, &tensors, NULL, &error), &error);
 }
 
-/* Prints the result of a cache. Returns 1 if its bits are not those of contiguous tensors. */
+/* Prints the result of a cache. Returns 1 if its bits differ from the result of contiguous tensors. */
 static int compare(const char *name, const fovea_sequence *sequence, int64_t begin, int64_t window) {
   static float o[HEADS][DIM], expected[HEADS][DIM];
   attend(sequence, begin, window, o);

@@ -90,7 +90,7 @@ static bool read_expected(const char *directory, struct expected *expected, stru
   return weights_read_file(directory, "out0_y", expected->y, ENCODER_NUMBERS, sizeof(double), failure);
 }
 
-/* Prints how far numbers are from those of PyTorch, and keeps the largest distance. */
+/* Prints how far numbers are from PyTorch's, and keeps the largest distance. */
 static void compare(const float *numbers, const double *expected, int count, double *largest) {
   const double difference = model_distance(numbers, expected, count);
   printf("            they differ by at most %.2g from PyTorch in float64\n", difference);

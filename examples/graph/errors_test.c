@@ -1,5 +1,5 @@
 /* Malformed weights, graphs and command lines are refused with a line that says why. The files are changed copies
- * of those in data/.
+ * of the files in data/.
  *
  *   test_graph_errors DATA */
 #include "network.h"

@@ -4,7 +4,7 @@
 
 #include "network.h"
 
-/* `weights` are those of a layer: (edges, heads). */
+/* `weights` are the weights of a layer: (edges, heads). */
 bool picture_write(const struct club *club, const struct answers *answers, const float *weights, int64_t heads,
                    const char *path, struct failure *failure);
 

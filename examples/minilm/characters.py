@@ -3,8 +3,8 @@
     python3 characters.py > characters.inc        needs `pip install tokenizers` (0.23.3 was used)
 
 It asks the reference itself, code point by code point: the tables are the reference's own Unicode version, whichever
-that is. The last line of the output is a digest of the answers, which tokenizer_test.c compares with those of
-characters.c."""
+that is. The last line of the output is a digest of the answers, which tokenizer_test.c compares with the
+answers of characters.c."""
 
 from tokenizers import normalizers, pre_tokenizers
 

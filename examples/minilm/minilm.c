@@ -49,7 +49,7 @@ static struct encoding encoding_of(const struct inputs *inputs, const struct opt
 
 static void mention_cut(int64_t cut) {
   if (cut > 0)
-    fprintf(stderr, "fovea_minilm: %lld lines have more than %d tokens; of these only the beginning was read\n",
+    fprintf(stderr, "fovea_minilm: %lld lines have more than %d tokens; only their beginning was read\n",
             (long long)cut, TOKENS_LIMIT);
 }
 

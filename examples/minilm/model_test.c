@@ -1,6 +1,6 @@
 /* Vectors have the same bits on every instruction set, for every number of threads, batch and type of the file: of
- * a small model that the test writes and, if FOVEA_MINILM_DIR is set, of the true one, whose vectors are also those
- * of float64 (golden.py) to 1e-6. The digests are kept here.
+ * a small model that the test writes and, if FOVEA_MINILM_DIR is set, of the true one, whose vectors also agree
+ * with float64 (golden.py) to 1e-6. The digests are kept here.
  *
  *   test_minilm_model GOLDEN */
 #include "search.h"

@@ -77,7 +77,7 @@ static bool read_type(struct header *header, struct stored_tensor *tensor, struc
   return true;
 }
 
-/* The size that type and shape give must be that of the data. */
+/* The size that type and shape give must be the size of the data. */
 static bool check_tensor(const struct header *header, const struct stored_tensor *tensor, struct failure *failure) {
   const char *path = header->tensors->path;
   int64_t size = type_of(tensor->type)->size;

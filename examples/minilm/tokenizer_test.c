@@ -1,4 +1,4 @@
-/* Tokens are those of Hugging Face's tokenizers: every code point, and golden/sentences.txt with a small vocabulary
+/* Tokens are as of Hugging Face's tokenizers: every code point, and golden/sentences.txt with a small vocabulary
  * and, if FOVEA_MINILM_DIR is set, with the model's. golden.py and characters.py asked the reference.
  *
  *   test_minilm_tokenizer GOLDEN */

@@ -1,4 +1,4 @@
-/* The tokens of a model, one a line (vocab.txt). A token's number is that of its line, from 0 on. */
+/* The tokens of a model, one a line (vocab.txt). A token's number is the number of its line, from 0 on. */
 #ifndef MINILM_VOCABULARY_H
 #define MINILM_VOCABULARY_H
 

@@ -14,7 +14,7 @@ struct cutter {
   bool full;                 /* a token had no place */
   char word[2 + WORD_BYTES]; /* after room for ## */
   size_t length;             /* bytes of the word */
-  int64_t characters;        /* of the word, also those beyond WORD_LIMIT, which are not kept */
+  int64_t characters;        /* of the word, with characters beyond WORD_LIMIT, which are not kept */
 };
 
 static void put_token(struct cutter *cutter, int32_t token) {

@@ -1,6 +1,6 @@
 /* A model of two layers answers one prompt twice: both answers share the prompt's pages until they write to them.
  * Each step extends the tables, makes one list of segments for all layers and one plan in the same memory; each
- * layer appends and attends. The bits are those of contiguous tensors. */
+ * layer appends and attends. Results have the bits of contiguous tensors. */
 #include <fovea/cache.h>
 #include <fovea/fovea.h>
 

@@ -5,7 +5,7 @@
 
 static const double pi = 3.14159265358979323846;
 static const double lowest = 20, highest = 8000; /* Hz */
-static const double least_energy = 1e-8;         /* about that of silence in 16 bits */
+static const double least_energy = 1e-8;         /* about the energy of silence in 16 bits */
 
 static double mel_of(double hertz) {
   return 2595 * log10(1 + hertz / 700);
@@ -59,7 +59,7 @@ int64_t mel_frames(const struct mel *mel, int64_t samples) {
   return ((samples - mel->window + 1) * MEL_FRAMES_A_SECOND + mel->rate - 1) / mel->rate;
 }
 
-/* Puts number i in place of the number whose bits are those of i in reverse order. */
+/* Exchanges number i with the number whose index has the bits of i in reverse order. */
 static void reverse_bits(const struct mel *mel) {
   for (int64_t i = 1, j = 0; i < mel->size; i++) {
     int64_t bit = mel->size / 2;

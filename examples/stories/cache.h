@@ -29,7 +29,7 @@ struct cache {
   void *memory;
   size_t bytes; /* of memory */
 
-  fovea_segment *segments; /* those of one layer, made anew for each */
+  fovea_segment *segments; /* of one layer, made anew for each layer */
   int64_t segment_limit;
 
   fovea_page_pool pool; /* paged only, as what follows */

@@ -19,7 +19,7 @@ struct model {
   const float *final_norm;                   /* dim */
   const float *classifier;                   /* vocabulary x dim; may be the embedding */
 
-  struct file file; /* where all of these lie */
+  struct file file; /* where all weights lie */
 };
 
 bool model_read(struct model *model, const char *path, struct failure *failure);

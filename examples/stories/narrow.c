@@ -149,7 +149,7 @@ int64_t narrow_segments(const struct narrow_cache *cache, int64_t layer, int64_t
   return count;
 }
 
-/* Moves rows that are not narrowed to the beginning of their room. */
+/* Moves rows that are not quantised to the beginning of their room. */
 static void close_gap(const struct narrow_cache *cache, float *rows, int64_t from, int64_t count) {
   for (int64_t head = 0; head < cache->layers * cache->kv_heads; head++) {
     float *first = rows + head * cache->room * cache->dim;

@@ -1,5 +1,5 @@
-/* Formats for caches in 8 bits or less, and a cache for formats whose keys share scales or words. These are
- * narrowed in whole groups: the newest positions stay in f32 until their group is full. */
+/* Formats for caches in 8 bits or less, and a cache for formats whose keys share scales or words. Whole groups of
+ * positions are quantised: the newest positions stay in f32 until their group is full. */
 #ifndef STORIES_NARROW_H
 #define STORIES_NARROW_H
 
@@ -17,7 +17,7 @@ struct narrow_side {
   int64_t scale_row;             /* bytes between keys, or groups of them */
   double position_bytes;         /* of a kv head */
   char *codes, *scales, *zeros;  /* layer x kv head */
-  float *newest;                 /* layer x kv head x room x dim: positions that are not narrowed yet */
+  float *newest;                 /* layer x kv head x room x dim: positions that are not quantised yet */
 };
 
 struct narrow_cache {
@@ -54,7 +54,7 @@ void narrow_destroy(struct narrow_cache *cache);
 /* The segments of a layer for positions 0 to end - 1, at most 2; returns how many. */
 int64_t narrow_segments(const struct narrow_cache *cache, int64_t layer, int64_t end, fovea_segment *segments);
 
-/* Narrows the groups that are full, when the text has grown to `end` positions. */
+/* Quantises the groups that are full, when the text has grown to `end` positions. */
 bool narrow_settle(struct narrow_cache *cache, int64_t end, struct failure *failure);
 
 /* Bytes of a position in codes, in all layers. */

@@ -104,7 +104,7 @@ static void attend(double *to, const double *q, const double *keys, const double
   double weights[1024], highest = -INFINITY, sum = 0;
   for (int j = first; j <= last; j++) {
     weights[j] = 0;
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): likewise */
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): as above */
     for (int d = 0; d < head_dim; d++) weights[j] += q[d] * keys[j * stride + d] / sqrt(head_dim);
     highest = fmax(highest, weights[j]);
   }

@@ -56,7 +56,7 @@ static struct telling tell(const struct session_options *options, const int32_t 
   struct failure failure = {""};
   with_room.positions = count + steps;
   require(session_open(&session, &model, &with_room, &failure), &failure);
-  memset(session.cache.memory, 0xff, session.cache.bytes); /* NaN, of every type: nothing but rows may be seen */
+  memset(session.cache.memory, 0xff, session.cache.bytes); /* NaN, of every type: nothing but rows may be visible */
   telling.logits = malloc(logits_bytes(&telling));
   assert_non_null(telling.logits);
   require(session_feed(&session, prompt, count, &failure), &failure);
@@ -228,9 +228,9 @@ static void test_bits(void **state) {
   compare_bits(FOVEA_F16, 0, FOVEA_MODE_EXACT);
 }
 
-/* Narrow rows are what they are when they are appended: no kind of cache, layout, page, chunk, thread or
- * instruction set changes a bit. If keys share scales in groups, the newest stay in f32 until their group is full,
- * and a chunk sees other ones than its tokens one by one. */
+/* Quantised rows are what they are when they are appended: no kind of cache, layout, page, chunk, thread or
+ * instruction set changes a bit. If keys share scales in groups, the newest rows stay in f32 until their group is
+ * full, and a chunk sees other rows in f32 than its tokens one by one. */
 static void test_narrow_bits(void **state) {
   (void)state;
   static const struct {

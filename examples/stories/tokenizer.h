@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Tokens with a meaning of their own; those of the 256 bytes follow. */
+/* Tokens with a meaning of their own; the tokens of the 256 bytes follow. */
 enum { TOKEN_UNKNOWN = 0, TOKEN_BEGIN = 1, TOKEN_END = 2, TOKEN_FIRST_BYTE = 3 };
 
 struct token {

@@ -1,5 +1,5 @@
 /* A streaming encoder: frames come in chunks, a row sees its whole chunk and LEFT frames before it, and a ring
- * keeps only the frames that later rows can see. The bits are those of one call over all frames. */
+ * keeps only the frames that later rows can see. Results have the bits of one call over all frames. */
 #include <fovea/cache.h>
 #include <fovea/fovea.h>
 

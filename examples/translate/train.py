@@ -252,7 +252,7 @@ def main():
     unseen = [draw_pair(draw, True) for _ in range(10000)]
     print(f"{100 * accuracy(model, unseen):.2f} % of 10000 held-out inputs are right, to the last digit")
     kept = unseen[:500]
-    print(f"{100 * accuracy(model, kept):.2f} % of those of held_out.txt")
+    print(f"{100 * accuracy(model, kept):.2f} % of the inputs of held_out.txt are right")
     with open(os.path.join(HERE, "held_out.txt"), "w", encoding="ascii") as file:
         file.writelines(f"{text}\t{answer}\n" for text, answer in kept)
     save(model, os.path.join(HERE, "model.safetensors"))

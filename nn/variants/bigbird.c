@@ -21,7 +21,7 @@ static int64_t drawn_blocks(int64_t blocks, int64_t chosen) {
   return chosen < free_blocks(blocks) ? chosen : free_blocks(blocks);
 }
 
-/* The blocks that block `row` sees in any case, ascending, and those that it may not draw. */
+/* The blocks that block `row` sees in any case, ascending, and the blocks that it may not draw. */
 typedef struct fixed_blocks {
   int64_t seen[5], excluded[5];
   int seen_count, excluded_count;
@@ -43,7 +43,7 @@ static fixed_blocks fixed_of(int64_t row, int64_t blocks) {
   return fixed;
 }
 
-/* The block that is number `number` among those that are not excluded. */
+/* The block that is number `number` among the blocks that are not excluded. */
 static int64_t free_block(const fixed_blocks *fixed, int64_t number) {
   for (int i = 0; i < fixed->excluded_count && fixed->excluded[i] <= number; i++) number++;
   return number;
@@ -59,7 +59,7 @@ static int64_t write_list(int64_t row, int64_t blocks, const int64_t *drawn, int
     }
     list[count++] = fixed.seen[i];
   }
-  return count; /* the last block is seen, so that no drawn block is left */
+  return count; /* the last block is visible, so that no drawn block is left */
 }
 
 static int are_in_range(int64_t blocks, int64_t chosen) {

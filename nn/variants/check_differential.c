@@ -86,7 +86,7 @@ static fovea_status check_tensors(const fovea_nn_differential_call *call, fovea_
   return status ? status : fovea_nn_check_tensors_apart(&o, &gamma, error);
 }
 
-/* Rows of O that entries own: of a packed batch they follow each other. */
+/* Rows of O that sequences own: of a packed batch they follow each other. */
 static fovea_status find_rows(fovea_nn_differential_call *call, fovea_error *error) {
   const fovea_problem *p = &call->problem;
   call->batch = p->cu_seqlens_q ? 1 : p->batch;

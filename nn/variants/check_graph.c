@@ -104,7 +104,7 @@ static fovea_status refuse(const char *name, const char *why, fovea_error *error
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", name, why);
 }
 
-/* The vectors a: those that the kind needs are there, the others are not. */
+/* The vectors a: the kind's are there, the others are not. */
 static fovea_status check_vectors(const fovea_nn_graph_call *call, fovea_error *error) {
   const fovea_nn_graph *g = &call->graph;
   const int gat = g->kind == FOVEA_NN_GRAPH_GAT, gatv2 = g->kind == FOVEA_NN_GRAPH_GATV2;
@@ -339,7 +339,7 @@ static void list_tensors(const fovea_nn_graph_call *call, tensor list[TENSORS]) 
   memcpy(list, all, sizeof all);
 }
 
-/* Rows of edges are counted from edge 0 on, so that also those before the first edge of a node are counted. */
+/* Rows of edges are counted from edge 0 on, so that rows before the first edge of a node are counted, too. */
 static fovea_status check_edge_strides(const fovea_nn_graph_call *call, fovea_error *error) {
   const fovea_nn_graph_tensors *t = &call->tensors;
   const fovea_nn_graph *g = &call->graph;

@@ -97,7 +97,7 @@ static int64_t whole_vectors(int64_t dim) {
   return (dim + 15) / 16 * 16;
 }
 
-/* Attention over k keys, all of them seen by all rows. */
+/* Attention over k keys, all of them visible to all rows. */
 static void make_inner(fovea_nn_linformer_call *call) {
   const fovea_problem *p = &call->problem;
   const int64_t k = call->linformer.k;

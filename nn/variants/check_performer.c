@@ -148,7 +148,7 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
 
 /* ---- Tensors ----------------------------------------------------------------------------------------------- */
 
-/* Checks tensors of which those from `inputs` on are outputs. */
+/* Checks tensors, which from number `inputs` on are outputs. */
 static fovea_status check_tensors(const fovea_nn_tensor *list, int count, int inputs, fovea_error *error) {
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < count && !status; i++) status = fovea_nn_check_tensor(&list[i], i >= inputs, error);

@@ -95,7 +95,7 @@ static fovea_status check_rules(const fovea_nn_selection *s, fovea_error *error)
     status = check_element("offsets", s->offsets, b, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT, error);
     if (!status) status = check_element("kv_lens", s->kv_lens, b, 0, s->kv_len, error);
   }
-  /* Without a list all entries are alike, and there may be very many. */
+  /* Without a list all batch elements are alike, and there may be very many. */
   for (int64_t b = 0; b < (s->kv_lens ? s->batch : 1) && !status; b++) status = check_own_key(s, b, error);
   return status;
 }

@@ -23,14 +23,14 @@ fovea_status fovea_nn_check_tensor(const fovea_nn_tensor *tensor, int is_output,
   return status ? status : fovea_validate_pointer(&reach, tensor->data, error);
 }
 
-/* One entry. */
+/* One batch element. */
 static fovea_claim claim_of(const fovea_nn_tensor *t, int64_t entry) {
   const char *first =
       (const char *)t->data + fovea_bytes_of_bits(t->bits, t->batch > 1 ? entry * t->strides.batch : 0);
   return fovea_claim_rows(first, t->bits, t->heads, t->strides.head, t->rows, t->strides.row, t->dim);
 }
 
-/* Ranges that are apart are most of them; else entry by entry. */
+/* Most ranges are apart; other tensors are compared batch element by batch element. */
 fovea_status fovea_nn_check_tensors_apart(const fovea_nn_tensor *output, const fovea_nn_tensor *other,
                                           fovea_error *error) {
   const fovea_shape a = shape_of(output), b = shape_of(other);

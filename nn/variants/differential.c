@@ -66,7 +66,7 @@ typedef struct difference {
   const float *o[2];
 } difference;
 
-/* Rows count over entries and heads, without those that no entry owns; a call has rows of one head. */
+/* Rows count over batch elements and heads, without rows that no sequence owns; a call has rows of one head. */
 static void write_rows(const void *data, int64_t first, int64_t count) {
   const difference *difference = data;
   const fovea_nn_differential_call *call = difference->call;

@@ -14,7 +14,7 @@
 
 enum { EDGES = FOVEA_NN_GRAPH_EDGES, NODES = FOVEA_NN_GRAPH_NODES, MARGIN = FOVEA_NN_GRAPH_MARGIN };
 
-/* Whether rows are made of those that the caller gave. */
+/* Whether rows are made of the caller's rows. */
 static int makes_rows(const fovea_nn_graph_call *call) {
   const fovea_nn_graph_tensors *t = &call->tensors;
   return t->features || !fovea_nn_graph_is_plain(call, t->key_type, t->key_strides) ||

@@ -22,7 +22,7 @@ typedef struct fovea_nn_graph_call {
   int64_t part;        /* the most edges that are projected at a time */
 } fovea_nn_graph_call;
 
-/* The first node after those that are computed together with node `first`, if edges are projected. */
+/* The first node after the nodes that are computed together with node `first`, if edges are projected. */
 int64_t fovea_nn_graph_part_end(const fovea_nn_graph_tensors *tensors, int64_t first);
 
 /* Reads and checks all that the caller gave. */

@@ -18,10 +18,10 @@ typedef struct fovea_nn_graph_memory {
 } fovea_nn_graph_memory;
 
 typedef struct fovea_nn_graph_layout {
-  fovea_nn_scratch all;                                     /* of the call */
-  size_t to, from, features, workers;                       /* begins of its parts */
-  fovea_nn_scratch worker;                                  /* of a worker */
-  size_t weights, edge_sums, shares, maxima, sums, outputs; /* begins of its parts; that of scores is 0 */
+  fovea_nn_scratch all;               /* of the call */
+  size_t to, from, features, workers; /* begins of its parts */
+  fovea_nn_scratch worker;
+  size_t weights, edge_sums, shares, maxima, sums, outputs; /* begins of its parts; scores begin at 0 */
   size_t states, rows, queries;
 } fovea_nn_graph_layout;
 
@@ -66,7 +66,7 @@ static inline int fovea_nn_graph_is_plain(const fovea_nn_graph_call *call, fovea
   return type == FOVEA_F32 && (call->graph.heads == 1 || strides.head == call->graph.dim);
 }
 
-/* Makes f32 rows of `rows`, with those of `added` added to them, if there are any. */
+/* Makes f32 rows of `rows`, and adds the rows of `added` to them, if there are any. */
 void fovea_nn_graph_make_rows(const fovea_nn_graph_call *call, const fovea_nn_graph_job *job,
                               const void *const *rows, fovea_type type, fovea_strides strides,
                               const void *const *added, int count, float *to);

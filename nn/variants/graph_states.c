@@ -79,7 +79,6 @@ static void write_weights(const fovea_nn_graph_block *block, int first, int coun
   }
 }
 
-/* The nodes of a block. */
 void fovea_nn_graph_run_nodes(fovea_nn_graph_block *block) {
   const fovea_nn_graph_call *call = block->job->call;
   const fovea_nn_graph_memory *memory = block->memory;

@@ -17,7 +17,7 @@ typedef struct layout {
   size_t down, q, latent;        /* rows of q_a_proj; heads of queries; new latent rows */
   size_t inner_q, inner_o, o;    /* absorbed: queries and outputs of attention; heads of outputs */
   size_t all_rows, keys, values; /* expanded: all latent rows of a cache; heads of keys and values */
-  size_t lengths;                /* expanded: rows of each entry */
+  size_t lengths;                /* expanded: rows of each batch element */
   fovea_nn_scratch all;
 } layout;
 
@@ -152,7 +152,8 @@ static void step_to_layer(const latent_run *r, const fovea_sequence *sequence, f
   }
 }
 
-/* Expanded: the latent rows of a cache as f32, entry by entry, by the segments that append() has used. */
+/* Expanded: the latent rows of a cache as f32, batch element by batch element, by the segments that append() has
+ * used. */
 static fovea_status gather(const latent_run *r, fovea_error *error) {
   const fovea_nn_latent_call *call = r->call;
   const int64_t length = call->problem.kv_len, width = call->width;
@@ -313,7 +314,7 @@ static fovea_status attend(const latent_run *r, fovea_error *error) {
   if (status) return status;
   execution.scratch = r->memory + l->run;
   execution.scratch_size = l->run_size;
-  if (p->cu_seqlens_q) { /* rows that no entry owns are not written by attention */
+  if (p->cu_seqlens_q) { /* attention does not write rows that no sequence owns */
     memset(r->tensors.o, 0, (size_t)fovea_nn_bytes(call->rows, call->inner.heads, call->inner.v_dim));
   }
   status = fovea_plan_run(r->plan, &r->tensors, &execution, error);

@@ -15,7 +15,7 @@ typedef struct fovea_nn_latent_call {
   fovea_execution execution;
   int64_t rows;     /* of x */
   int64_t width;    /* of a cached row */
-  int64_t segments; /* of all entries */
+  int64_t segments; /* of all batch elements */
   int absorbed;     /* the form */
 } fovea_nn_latent_call;
 
@@ -29,7 +29,7 @@ fovea_status fovea_nn_check_latent(const fovea_nn_latent *latent, const fovea_pr
 int64_t fovea_nn_latent_key_elements(const fovea_nn_latent_call *call);
 int64_t fovea_nn_latent_value_elements(const fovea_nn_latent_call *call);
 
-/* A linear layer for each head, or for each head of each entry, in f32. */
+/* A linear layer for each head, or for each head of each batch element, in f32. */
 typedef struct fovea_nn_head_layers {
   fovea_nn_linear linear; /* weights of head 0 */
   int64_t weight_head;    /* elements from head to head */
@@ -43,11 +43,11 @@ typedef struct fovea_nn_head_layers {
 
 void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_execution *execution);
 
-/* Copies of the caller's segments in scratch: those that new rows go to, by K and, for the last element, V; and
- * those that are read, whose values are their keys. */
+/* Copies of the caller's segments in scratch: the segments that new rows go to, by K and, for the last element, V;
+ * and the segments that are read, whose values are their keys. */
 typedef struct fovea_nn_latent_segments {
   fovea_segment *written, *read;
-  fovea_sequence *written_sequences, *read_sequences; /* one for each entry */
+  fovea_sequence *written_sequences, *read_sequences; /* one for each batch element */
 } fovea_nn_latent_segments;
 
 fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea_nn_latent_segments *segments,

@@ -67,7 +67,7 @@ static void pack(const void *from, fovea_type type, int64_t dims, int64_t output
   }
 }
 
-/* First the parts for keys, transposed, head by head, then those for values. */
+/* First the parts for keys, transposed, head by head, then the parts for values. */
 static void absorb(const fovea_nn_latent_call *call, void *absorbed) {
   const fovea_nn_latent *l = &call->latent;
   const fovea_nn_linear *kv_b = &call->kv_b;
@@ -162,7 +162,7 @@ fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea
       fovea_segment segment = *fovea_segment_at(sequence, i);
       const fovea_status status = check_segment(&segment, call->width, b, i, error);
       if (status) return status;
-      segment.kv_heads = segment.qk_dim = segment.v_dim = 0; /* those of its two views differ */
+      segment.kv_heads = segment.qk_dim = segment.v_dim = 0; /* its two views have different values */
       segment.v = segment.k;
       segment.v_type = segment.k_type;
       segment.v_head = segment.k_head;

@@ -12,7 +12,7 @@
 
 /* The most tokens, and queries of one state, that are prepared at a time, and the fewest tokens. */
 enum { BLOCK_QUERIES = 32, LEAST_TOKENS = 4 };
-/* A row that is widened is a multiple of this. */
+/* A row that is converted to f32 has a multiple of this many numbers. */
 enum { ROW_STEP = 16 };
 /* Rows of memory that are prefetched for the next block. */
 enum { FETCH_ROWS = 4 * BLOCK_QUERIES, FETCH_BYTES = 1024 };
@@ -39,7 +39,7 @@ typedef struct head_part {
   const layout *layout;
   float *q, *k, *keep, *v, *beta, *o, *state;
   int64_t entry, head;     /* of the state */
-  int64_t batch;           /* the entry's index in tensors of tokens */
+  int64_t batch;           /* its index in tensors of tokens */
   int64_t begin, end;      /* its tokens */
   int64_t column, columns; /* of v */
 } head_part;
@@ -284,7 +284,7 @@ static void store_state(const head_part *p) {
   }
 }
 
-/* Zeros for the tokens after the entry's, in every type. */
+/* Zeros for the tokens after the sequence's, in every type. */
 static void clear_padding(const head_part *p) {
   const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
   const size_t bytes = (size_t)fovea_bytes(t->o_type, p->columns);
@@ -294,7 +294,7 @@ static void clear_padding(const head_part *p) {
       memset(fovea_output_element(t->o, t->o_type, output_place(p, r, token)), 0, bytes);
 }
 
-/* Sets the tokens of the part's entry. */
+/* Sets the tokens of the part's sequence. */
 static void find_tokens(head_part *p) {
   const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
   p->batch = t->cu_seqlens ? 0 : p->entry;

@@ -13,7 +13,7 @@ typedef struct fovea_nn_linear_attention_call {
   const fovea_nn_kernels *kernels;
   int is_gated, is_delta; /* the rule */
   float scale, unit_eps;
-  int64_t token_batch; /* entries of tensors of tokens; 1: they are packed */
+  int64_t token_batch; /* batch elements of tensors of tokens; 1: they are packed */
 } fovea_nn_linear_attention_call;
 
 /* Reads and checks what the caller gave. */

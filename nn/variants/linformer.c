@@ -28,7 +28,7 @@ typedef struct projection {
   float *sums[2]; /* [span][batch][kv head][k][dim]: after the last phase the sums of span 0 are over all keys */
   char *workers;
   const layout *layout;
-  int64_t heads, groups; /* of all entries */
+  int64_t heads, groups; /* of all batch elements */
 } projection;
 
 /* The bytes of the sums of one span. */
@@ -37,7 +37,7 @@ static uint64_t sum_bytes(const fovea_nn_linformer_call *call, int side) {
   return fovea_nn_product(fovea_nn_bytes(p->batch, p->kv_heads, call->linformer.k), (uint64_t)call->dims[side]);
 }
 
-/* What a worker widens: a block of E, and one of K or V. */
+/* What a worker converts to f32: a block of E, and a block of K or V. */
 static fovea_nn_scratch worker_parts(const fovea_nn_linformer_call *call, size_t *keys) {
   const int64_t dim = call->dims[0] > call->dims[1] ? call->dims[0] : call->dims[1];
   const int halves = call->problem.k_type != FOVEA_F32 || call->problem.v_type != FOVEA_F32;
@@ -70,7 +70,7 @@ static float *sums_of(const projection *p, int side, int64_t span, int64_t head)
   return p->sums[side] + (span * p->heads + head) * numbers;
 }
 
-/* A block of E or F, as f32: the caller's, or widened. */
+/* A block of E or F, as f32: the caller's, or converted. */
 static const float *take_weights(const projection *p, int side, int64_t head, int64_t first, int positions,
                                  float *room, int64_t *stride) {
   const fovea_nn_linformer *l = &p->call->linformer;
@@ -84,7 +84,7 @@ static const float *take_weights(const projection *p, int side, int64_t head, in
   return room;
 }
 
-/* A block of K or V, likewise. */
+/* A block of K or V, as f32: the caller's, or converted. */
 static const float *take_rows(const projection *p, int side, int64_t entry, int64_t head, int64_t first,
                               int positions, float *room, int64_t *stride) {
   const fovea_problem *problem = &p->call->problem;
@@ -119,7 +119,7 @@ static void add_block(const projection *p, int side, int64_t span, int64_t head,
   p->call->kernels->outer(&args);
 }
 
-/* A span of some heads. A block of E that all heads share is read, and widened, once for them. */
+/* A span of some heads. A block of E that all heads share is read, and converted, once for them. */
 static void sum_span(const void *data, int64_t task, int worker) {
   const projection *p = data;
   const fovea_problem *problem = &p->call->problem;

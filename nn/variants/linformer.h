@@ -13,9 +13,9 @@ typedef struct fovea_nn_linformer_call {
   fovea_tensors tensors;
   fovea_execution execution;
   const fovea_nn_kernels *kernels;
-  int64_t spans;     /* of the longest entry */
+  int64_t spans;     /* of the longest batch element */
   int64_t dims[2];   /* of keys and of values, in scratch: whole vectors */
-  int64_t projected; /* columns of E in scratch, if these are widened */
+  int64_t projected; /* columns of E in scratch, if they are converted */
 } fovea_nn_linformer_call;
 
 /* Reads and checks what the caller gave, without tensors if they are NULL; Q, O and LSE are checked by the plan of

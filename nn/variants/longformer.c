@@ -18,7 +18,7 @@ static const int8_t *states_of(const fovea_nn_longformer_options *o, int64_t ent
 }
 
 /* The rule that tokens see the keys whose state is `least` or more. Padding after the last token counts as tokens:
- * lengths hide it, and a longer entry may share the pattern. */
+ * lengths hide it, and a longer batch element may share the pattern. */
 static fovea_rule rule_of_keys(const fovea_nn_longformer *l, const int8_t *states, int64_t entry, int8_t least,
                                const token_lists *lists) {
   for (int64_t j = 0; j < l->options.length; j++) {
@@ -71,7 +71,7 @@ static fovea_status make_global_pattern(fovea_nn_longformer *l, const int8_t *st
   return make_pattern(l, &rule, rows, 1, &l->global_patterns[entry], error);
 }
 
-/* Whether two entries have the same global tokens, and the same padding between tokens. */
+/* Whether two batch elements have the same global tokens, and the same padding between tokens. */
 static int are_same(const int8_t *a, int64_t a_length, const int8_t *b, int64_t b_length) {
   const int64_t shorter = a_length < b_length ? a_length : b_length;
   const int8_t *rest = a_length < b_length ? b : a;
@@ -109,7 +109,7 @@ static fovea_status make_patterns(fovea_nn_longformer *l, const fovea_nn_longfor
   return status;
 }
 
-/* Global tokens and lengths of all entries. Returns whether a pattern is needed at all. */
+/* Global tokens and lengths of all batch elements. Returns whether a pattern is needed at all. */
 static int read_states(fovea_nn_longformer *l, const fovea_nn_longformer_options *o) {
   int64_t count = 0;
   int special = 0;

@@ -7,15 +7,15 @@
 struct fovea_nn_longformer {
   fovea_nn_longformer_options options; /* without states */
   fovea_allocator allocator;           /* of the object, its lists, patterns and plans */
-  int64_t global_count;                /* of all entries */
-  int64_t *lengths;                    /* of each entry, up to its last token that is no padding */
-  int32_t *starts;                     /* batch + 1: where the global tokens of each entry begin in `rows` */
-  int64_t *rows;                       /* of global tokens, counted over all entries */
-  /* Of each entry; entries with the same tokens share the objects of the first entry. NULL: the problem has the
-   * rule. */
+  int64_t global_count;                /* of all batch elements */
+  int64_t *lengths;                    /* of each batch element, up to its last token that is no padding */
+  int32_t *starts;                     /* batch + 1: where each one's global tokens begin in `rows` */
+  int64_t *rows;                       /* of global tokens, counted over all batch elements */
+  /* Of each batch element; batch elements with the same tokens share the objects of the first. NULL: the problem
+   * has the rule. */
   fovea_pattern **local_patterns;
-  fovea_pattern **global_patterns; /* of entries with padding between tokens, else NULL */
-  int64_t *firsts;                 /* of each entry: the first entry with the same tokens */
+  fovea_pattern **global_patterns; /* of batch elements with padding between tokens, else NULL */
+  int64_t *firsts;                 /* of each batch element: the first with the same tokens */
   fovea_plan *local, *global;      /* global: NULL if there is no global token */
 };
 
@@ -39,7 +39,7 @@ typedef struct fovea_nn_longformer_call {
   fovea_execution execution;
 } fovea_nn_longformer_call;
 
-/* Whether a token at j of an entry is one, and not padding between or after tokens. */
+/* Whether row j of a batch element is a token, and not padding between or after tokens. */
 static inline int fovea_nn_longformer_is_token(const int8_t *states, int64_t j) {
   return !states || states[j] != FOVEA_NN_TOKEN_PADDING;
 }

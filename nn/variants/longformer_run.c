@@ -51,8 +51,8 @@ static int is_wanted(const fovea_nn_longformer *l, int64_t entry, int only_globa
   return l->lengths[entry] > 0 && (!only_global || l->starts[entry + 1] > l->starts[entry]);
 }
 
-/* Rows of entries, or of those with global tokens, through a layer. Entries without padding between them are one
- * call. */
+/* Rows through a layer, of all batch elements or only of batch elements with global tokens. Batch elements without
+ * padding between them are one call. */
 static fovea_status project_entries(const fovea_nn_longformer_call *call, const fovea_nn_linear *linear, float *to,
                                     int only_global, const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_longformer *l = call->longformer;
@@ -70,7 +70,7 @@ static fovea_status project_entries(const fovea_nn_longformer_call *call, const 
   return status;
 }
 
-/* Queries of global rows only, keys and values of their entries. */
+/* Queries of global rows only, keys and values of their batch elements. */
 static fovea_status project_global(const fovea_nn_longformer_call *call, const parts *parts,
                                    const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_longformer *l = call->longformer;

@@ -105,7 +105,7 @@ static layout lay_out(const fovea_nn_performer_call *call, int workers) {
 
 /* ---- Sums over keys ---------------------------------------------------------------------------------------- */
 
-/* The keys of an entry that are in a chunk. */
+/* The keys of a batch element that are in a chunk. */
 typedef struct chunk {
   int64_t entry, head, begin, end; /* `head` counts heads of the keys */
   float *node;                     /* its sums: [group][feature][column], then [feature] */

@@ -16,7 +16,7 @@ typedef struct fovea_nn_feature_map {
   const float *projection;
   int64_t stride, dim, features;
   int64_t row_stride;     /* of a row in scratch, of `dim` numbers: whole vectors */
-  int64_t feature_stride; /* likewise of `features` numbers; rows apart lie in different sets of a cache */
+  int64_t feature_stride; /* of a row of `features` numbers; rows apart lie in different sets of a cache */
   int64_t pieces, groups; /* of the dims, and of the features: FOVEA_DOT_PIECE and FOVEA_NN_OUTS each */
   int relu, stabilised;
   float scale, eps, ratio;
@@ -52,8 +52,8 @@ typedef struct fovea_nn_source {
 typedef struct fovea_nn_map_memory {
   float *x;        /* (FOVEA_NN_MAP_ROWS, row_stride) */
   float *halves;   /* FOVEA_NN_MAP_ROWS, also maxima */
-  float *maxima;   /* of the rows; before features of keys, that of all keys */
-  float *products; /* (FOVEA_NN_MAP_ROWS, FOVEA_NN_OUTS); if stabilised, that of every group */
+  float *maxima;   /* of the rows; before features of keys are computed, the maximum of all keys */
+  float *products; /* (FOVEA_NN_MAP_ROWS, FOVEA_NN_OUTS); if stabilised, one for every group */
   float *panels;   /* of keys: [group of keys][piece][panel] */
 } fovea_nn_map_memory;
 
@@ -87,7 +87,7 @@ void fovea_nn_performer_values(const fovea_nn_kernels *kernels, const fovea_nn_s
 
 /* ---- Sums --------------------------------------------------------------------------------------------------- */
 
-/* Keys that an entry has. */
+/* Keys that a batch element has. */
 static inline int64_t fovea_nn_performer_keys(const fovea_nn_performer_tensors *t, int64_t entry) {
   return t->kv_lens ? t->kv_lens[entry] : t->kv_len;
 }

@@ -21,19 +21,20 @@ typedef struct fovea_nn_lsh_call {
   int64_t columns; /* of R, for a round */
   float eps;
   double scale;          /* of x . key, where the mean square of a key is 1 */
-  int64_t group, groups; /* chunks that are computed together; groups of a round of the longest entry */
+  int64_t group, groups; /* chunks that are computed together; groups of a round of the longest batch element */
 } fovea_nn_lsh_call;
 
-/* Numbers of a head (a pair of an entry and a head) in a piece of heads that are computed together, in scratch.
+/* Numbers of a head (a pair of a batch element and a head) in a piece of heads that are computed together, in
+ * scratch.
  *   keys     [row][dim]
  *   order    [round][slot] the row of each slot, or NONE
  *   places   [round][row] its bucket, then its slot
  *   states   [round][slot][v_dim + 2] */
 typedef struct fovea_nn_lsh_piece {
   const fovea_nn_lsh_call *call;
-  int64_t first, count; /* heads, counted over all entries */
+  int64_t first, count; /* heads, counted over all batch elements */
   int64_t slots;        /* of a round: whole groups of chunks */
-  const float *panels;  /* R of each round, of each entry and head that has its own */
+  const float *panels;  /* R of each round, of each batch element and head that has its own */
   int64_t panel_elements;
   const fovea_plan *plan; /* of a group of chunks */
   float *keys, *states;
@@ -54,7 +55,7 @@ typedef struct fovea_nn_lsh_worker {
   size_t run_size;
 } fovea_nn_lsh_worker;
 
-/* The entry of a head of a piece, and its rows. */
+/* The batch element of a head of a piece, and its rows. */
 static inline int64_t fovea_nn_lsh_entry(const fovea_nn_lsh_piece *piece, int64_t head) {
   return (piece->first + head) / piece->call->tensors.heads;
 }
@@ -62,7 +63,7 @@ static inline int64_t fovea_nn_lsh_length(const fovea_nn_lsh_piece *piece, int64
   const fovea_nn_lsh_tensors *t = &piece->call->tensors;
   return t->lengths ? t->lengths[fovea_nn_lsh_entry(piece, head)] : t->length;
 }
-/* The element of a tensor with all indices 0 but for the entry and the head. */
+/* The element of a tensor with all indices 0 but for the batch element and the head. */
 static inline int64_t fovea_nn_lsh_offset(const fovea_nn_lsh_piece *piece, int64_t head, fovea_strides strides) {
   const int64_t heads = piece->call->tensors.heads;
   return (piece->first + head) / heads * strides.batch + (piece->first + head) % heads * strides.head;

@@ -17,7 +17,7 @@ int64_t fovea_nn_lsh_row_blocks(const fovea_nn_lsh_call *call) {
 
 /* Some rows of a head. */
 typedef struct rows {
-  int64_t head, first, count; /* count: 0 after the entry */
+  int64_t head, first, count; /* count: 0 after the batch element */
 } rows;
 
 static rows rows_of(const fovea_nn_lsh_piece *piece, int64_t task) {
@@ -144,7 +144,7 @@ fovea_problem fovea_nn_lsh_problem(const fovea_nn_lsh_call *call) {
   const int64_t m = call->lsh.bucket_size;
   fovea_problem p;
   fovea_problem_init(&p, call->group, 1, 1, m, 2 * m, t->dim, t->v_dim);
-  p.k_strides = (fovea_strides){m * t->dim, 0, t->dim}; /* of a chunk: those of the chunk before it, then its own */
+  p.k_strides = (fovea_strides){m * t->dim, 0, t->dim}; /* of a chunk: keys of the chunk before it, then its own */
   p.v_strides = (fovea_strides){m * t->v_dim, 0, t->v_dim};
   p.q_type = t->x_type;
   p.v_type = t->v_type;
@@ -170,7 +170,7 @@ static chunk chunk_before(const fovea_nn_lsh_call *call, int64_t length, chunk c
   return before;
 }
 
-/* How many rows ahead of those that are gathered. */
+/* How many rows ahead of the gathered rows. */
 enum { AHEAD = 6 };
 
 /* Lines of memory of rows that are gathered soon. */
@@ -256,7 +256,7 @@ static int is_in(const fovea_nn_lsh_piece *piece, int64_t head, int64_t round, i
   return first >= 0 && place >= first && place < first + piece->call->lsh.bucket_size;
 }
 
-/* Takes away keys that the row met in an earlier round, and of its own chunk those that it met in the one before.
+/* Takes away keys that the row met in an earlier round, and keys of its own chunk that it met in the chunk before.
  */
 static void hide_met(const fovea_nn_lsh_piece *piece, int64_t head, int64_t round, int32_t row,
                      const int32_t *positions, unsigned char *mask) {

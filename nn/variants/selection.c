@@ -20,7 +20,7 @@ enum { PART_KEYS = 1024 };
 /* What a worker needs; where it begins. */
 typedef struct layout {
   int rows;             /* of a tile */
-  int64_t tiles, parts; /* of an entry; of a tile */
+  int64_t tiles, parts; /* of a batch element; of a tile */
   int64_t part_keys;
   size_t part_floats; /* of a row's list in a part: count, scores, keys */
   size_t queries, panels, products, scores, list_scores, list_keys, order, sorted;
@@ -35,7 +35,7 @@ typedef struct job {
   char *memory;
 } job;
 
-/* Some rows of an entry and their memory. */
+/* Some rows of a batch element and their memory. */
 typedef struct tile {
   const job *job;
   int64_t entry, first;

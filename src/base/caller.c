@@ -253,7 +253,7 @@ static fovea_status check_size(const char *name, const char *type, size_t size, 
       name, (uint64_t)size, (uint64_t)now, type);
 }
 
-/* Copies a struct. `name` is the caller's name of it, `type` that of its initialiser. */
+/* Copies a struct. `name` is the caller's name of it, `type` is in the name of its initialiser. */
 static fovea_status read_struct(const char *name, const char *type, const void *given, void *copy, size_t size,
                                 fovea_error *error) {
   size_t struct_size;

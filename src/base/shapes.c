@@ -28,7 +28,7 @@ int64_t fovea_score_keys(const fovea_problem *p) {
   return p->cu_seqlens_kv ? longest(p->cu_seqlens_kv, p->batch) : p->kv_len;
 }
 
-/* The mask has as many rows and keys for each entry as the longest entry needs. */
+/* The mask has as many rows and keys for each batch element as the longest needs. */
 static fovea_shape mask_shape(const fovea_problem *p) {
   if (p->mask.type == FOVEA_MASK_NONE) return no_shape("mask");
   int64_t rows = p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len;

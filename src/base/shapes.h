@@ -39,10 +39,10 @@ typedef struct fovea_output {
   int bits;
 } fovea_output;
 
-/* An output, one of these shapes. `keys` is what each head has column sums of, fovea_score_keys(), if it has any. */
+/* The output of a shape, FOVEA_SHAPE_*. `keys` is what each head has column sums of, fovea_score_keys(), if it has
+ * any. */
 fovea_output fovea_output_of(const fovea_problem *problem, int shape, int64_t keys);
 
-/* The pointer to an output. */
 static inline const void *fovea_output_pointer(const fovea_tensors *tensors, int shape) {
   switch (shape) {
 #define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
@@ -67,7 +67,7 @@ static inline int64_t fovea_keys_end(const fovea_problem *problem) {
   return problem->keys.end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys.end;
 }
 
-/* The keys of a row of scores of all keys: as many as the longest entry may have. */
+/* The keys of a row of scores of all keys: as many as the longest batch element may have. */
 int64_t fovea_score_keys(const fovea_problem *problem);
 
 /* Whether a range is the whole axis, whatever that has. */

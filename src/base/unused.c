@@ -3,7 +3,7 @@
 #include "error.h"
 
 /* Settings that would not be used: a pointer, or a number that is not what it is where nobody sets it. Each is to
- * be a comparison, and no entry of a table. */
+ * be a comparison, and no line of a table. */
 static inline __attribute__((always_inline)) fovea_status
 refuse_pointer(int would_not_be_used, const char *name, const void *pointer, const char *why, fovea_error *error) {
   if (!would_not_be_used || !pointer) return FOVEA_OK;

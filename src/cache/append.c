@@ -71,7 +71,7 @@ typedef struct append_job {
   fovea_rotary_piece piece;
 } append_job;
 
-/* One entry of a task. */
+/* The rows of one batch element in a task. */
 typedef struct entry_rows {
   const append_job *job;
   int64_t entry, first; /* the position of its first row */
@@ -146,7 +146,8 @@ static void append_elements(entry_rows *rows, const fovea_segment *segment, int6
   }
 }
 
-/* Appends some rows of an entry: for one piece of their pairs or, if they are made in f32, whole with the first. */
+/* Appends some rows of a batch element: for one piece of their pairs or, if they are made in f32, whole with the
+ * first. */
 static void append_rows(const append_job *job, int64_t entry, int64_t begin, int64_t end, fovea_row_maker *maker) {
   const new_side *side = job->side;
   entry_rows rows = {.job = job, .entry = entry, .first = fovea_new_position(job->rows, entry), .maker = maker};
@@ -186,7 +187,7 @@ static void append_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-/* The most rows that an entry has: `rows` is only what row_counts may not exceed. */
+/* The most rows that a batch element has: `rows` is only what row_counts may not exceed. */
 static int64_t most_rows(const fovea_new_rows *rows) {
   int64_t most = 0;
   for (int64_t entry = 0; entry < rows->batch; entry++) {

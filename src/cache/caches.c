@@ -9,7 +9,7 @@
 
 void fovea_segment_init_sized(fovea_segment *segment, size_t segment_size, int64_t first, int64_t rows,
                               int64_t qk_dim, int64_t v_dim, fovea_type type, void *k, void *v) {
-  /* Segments are compared as bytes, so that those between fields are set, too. */
+  /* Segments are compared as bytes, so that bytes between fields are set, too. */
   fovea_segment made;
   memset(&made, 0, sizeof made);
   made.first = first;
@@ -93,8 +93,8 @@ static fovea_status check_page(const fovea_known_pages *known, int64_t page, fov
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "page is %jd; it must be from 0 to %jd", page, count - 1);
 }
 
-/* Element `index` of a list, for texts; of a call for one entry, whose argument has the name `one`, if `list` is NULL.
- * The text may be written into `room`. */
+/* The name of element `index` of the list `list`, for texts; if `list` is NULL, of the argument `one` of a call for
+ * one sequence. The name may be written into `room`. */
 static const char *name_of(const char *one, const char *list, int64_t index, fovea_error *room) {
   if (!list) return one;
   fovea_fail(room, FOVEA_OK, "%s[%jd]", list, index);

@@ -18,7 +18,7 @@ typedef struct fovea_claimed_rows {
   const fovea_sequence *sequence;
   int64_t begin, end;
   int written;
-  int64_t entry; /* the number of the entry in error texts */
+  int64_t entry; /* the batch element, for error texts */
   int64_t layer;
 } fovea_claimed_rows;
 

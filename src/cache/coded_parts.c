@@ -99,7 +99,7 @@ static int is_near(const fovea_coded_part *part, int64_t layers, int64_t heads, 
   return reach <= limit;
 }
 
-/* Pointers that the format needs, and those that it would not use. */
+/* Pointers that the format needs, and pointers that it would not use. */
 static fovea_status check_pointer(const subject *s, const void *pointer, int wanted, int optional,
                                   const char *reason) {
   fovea_error room;

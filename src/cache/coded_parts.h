@@ -27,8 +27,8 @@ void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment
                       int64_t begin, int64_t end, uintptr_t *first, uintptr_t *last);
 
 /* Refuses a side whose format, pointers or strides are wrong, or that sets what the format would not use. A side
- * without a format is fine. Entry
- * FOVEA_ENTRY_OF_PAGES: the segment stands for pages. */
+ * without a format is fine. `entry`: the batch element, for error texts, or FOVEA_ENTRY_OF_PAGES: the segment
+ * stands for pages. */
 fovea_status fovea_check_coded_side(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
                                     int64_t entry, int64_t number, fovea_error *error);
 

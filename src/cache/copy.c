@@ -108,7 +108,7 @@ static const float *make_rows(void *maker, int64_t position, int64_t count, floa
   return room;
 }
 
-/* Codes may take the place of those that they are made from, so all are made first, if there is room. */
+/* Codes may take the place of the codes that they are made from, so all are made first, if there is room. */
 static void write_codes(copied_side *side, int64_t begin, int64_t end) {
   if (!FOVEA_BUILDS_FORMATS) return;
   kept_rows rows = {.side = side, .first = begin, .stride = (dim_of(side) + 15) / 16 * 16};

@@ -1,4 +1,4 @@
-/* Formats of narrow caches: checked, and resolved to the one form that kernels know (arch/codes.h). */
+/* Formats of quantised caches: checked, and resolved to the one form that kernels know (arch/codes.h). */
 #ifndef FOVEA_SRC_CACHE_FORMATS_H
 #define FOVEA_SRC_CACHE_FORMATS_H
 
@@ -23,7 +23,8 @@ typedef struct fovea_code_layout {
   int has_zeros, apart;
 } fovea_code_layout;
 
-/* In place of the number of an entry: a format that stands by itself; one of pages, which have no segment. */
+/* In place of a batch element's number: a format that stands by itself; a format of pages, which have no
+ * segment. */
 enum { FOVEA_NO_ENTRY = -1, FOVEA_ENTRY_OF_PAGES = -2 };
 
 /* Checks a format for rows of `dim` elements. `entry`, `number` and `values` (0: keys) name it in error texts: by the
@@ -38,7 +39,7 @@ fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, in
 /* Resolves a format that has been checked, for rows or for panels. */
 fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels);
 
-/* Keys that are written at once: 1, or those that share scales or words. */
+/* Keys that are written at once: 1, or the keys that share scales or words. */
 static inline int64_t fovea_keys_at_once(const fovea_code_layout *layout) {
   const int64_t group = layout->key_group == INT64_MAX ? 1 : layout->key_group;
   return group > layout->word_keys || !layout->key_bits ? group : layout->word_keys;
@@ -47,7 +48,6 @@ static inline int64_t fovea_keys_at_once(const fovea_code_layout *layout) {
 /* Bytes of the codes of `dims` dims of a row: of a group, or of the whole row if groups are mixed. */
 int64_t fovea_code_bytes(const fovea_format *format, int64_t dims);
 
-/* Bytes of a scale. */
 int64_t fovea_scale_bytes(const fovea_format *format);
 
 /* Rows of a side from its row number `row` on, as far as they lie at equal distances. */

@@ -89,7 +89,7 @@ static fovea_status check_groups(const move_call *call, fovea_error *error) {
   }
 }
 
-/* Rows that are written, and those that are only read: what lies in both is moved in the right order. */
+/* Rows that are written, and rows that are only read: what lies in both is moved in the right order. */
 static fovea_claimed_rows claimed_rows(const void *data, int64_t index) {
   const move_call *call = data;
   const fovea_copy *c = &call->copy;

@@ -3,13 +3,13 @@
 #include "../base/validate.h"
 #include "page_pool.h"
 
-/* The tables of one call. The table of entry b is the numbers from b * length on. */
+/* The tables of one call. The table of sequence b is the numbers from b * length on. */
 typedef struct page_tables {
   fovea_page_pool *pool;
   int64_t batch;
   const int32_t *numbers;
   int64_t length;
-  const int64_t *counts; /* pages of each entry */
+  const int64_t *counts; /* pages of each sequence */
   int64_t page_rows;     /* positions of a page */
 } page_tables;
 
@@ -48,7 +48,7 @@ static fovea_status check_page(const page_tables *t, int64_t b, int64_t i, fovea
 
 /* ---- More rows ----------------------------------------------------------------------------------------------- */
 
-/* The pages that entry b writes to: from the page of its next row to the page of its last. */
+/* The pages that sequence b writes to: from the page of its next row to the page of its last. */
 typedef struct written_pages {
   int64_t first, end, filled; /* rows that page `first` has */
 } written_pages;
@@ -79,8 +79,8 @@ static fovea_status check_lengths(const page_tables *t, const int64_t *lengths, 
   return FOVEA_OK;
 }
 
-/* Whether entry b has to copy page i of its table. Of the entries of the call that write to one page, the last may
- * keep it, if there are no other users. */
+/* Whether sequence b has to copy page i of its table. Of the sequences of the call that write to one page, the last
+ * may keep it, if there are no other users. */
 static int needs_copy(const page_tables *t, const int64_t *lengths, const int64_t *ends, int64_t b, int64_t i) {
   const int32_t page = t->numbers[b * t->length + i];
   int64_t users = t->pool->references[page];
@@ -91,7 +91,7 @@ static int needs_copy(const page_tables *t, const int64_t *lengths, const int64_
   return users > 1;
 }
 
-/* Checks every entry, and counts the pages that must be free. */
+/* Checks every sequence, and counts the pages that must be free. */
 static fovea_status check_extension(const page_tables *t, const int64_t *lengths, const int64_t *ends,
                                     fovea_error *error) {
   int64_t needed = 0;
@@ -145,7 +145,8 @@ static void take_back(fovea_page_pool *pool, int32_t page) {
   pool->free_count--;
 }
 
-/* Releases pages of entry b from page `kept` on, or none. Numbers below 0 are pages that were given back before. */
+/* Releases pages of sequence b from page `kept` on, or none. Numbers below 0 are pages that were given back
+ * before. */
 static fovea_status release_pages(const page_tables *t, int64_t b, int64_t kept, fovea_error *error) {
   const int32_t *table = t->numbers + b * t->length;
   fovea_status status = FOVEA_OK;
@@ -166,7 +167,7 @@ static int64_t kept_pages(const page_tables *t, const int64_t *lengths, int64_t 
   return kept < t->counts[b] ? kept : t->counts[b];
 }
 
-/* Undoes release_pages() of the entries before `b`, the last one first. */
+/* Undoes release_pages() of the sequences before `b`, the last one first. */
 static void take_all_back(const page_tables *t, const int64_t *lengths, int64_t b) {
   while (b-- > 0) {
     const int32_t *table = t->numbers + b * t->length;

@@ -1,4 +1,5 @@
-/* How formats are written: their rules, as kernels know them (arch/narrow.h), and what cannot be written. */
+/* How rows of a format are quantised: its rule, as kernels know it (arch/narrow.h), and what cannot be
+ * quantised. */
 #ifndef FOVEA_SRC_CACHE_QUANTISERS_H
 #define FOVEA_SRC_CACHE_QUANTISERS_H
 

@@ -1,5 +1,5 @@
-/* Makes the f32 row that is written for a new key or value: widened, rotated for its position, rotated by Hadamard.
- * Nothing is rounded in between but the steps themselves. */
+/* Makes the f32 row that is written for a new key or value: converted, rotated for its position, rotated by
+ * Hadamard. Nothing is rounded in between but the steps themselves. */
 #ifndef FOVEA_SRC_CACHE_ROW_MAKER_H
 #define FOVEA_SRC_CACHE_ROW_MAKER_H
 

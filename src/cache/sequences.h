@@ -28,8 +28,8 @@ int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values
 /* Where the codes of a side with a format, and their scales, lie for one layer and kv head. */
 fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head);
 
-/* Checks one sequence: its segments ascend and hold positions `begin` to `end` - 1. `entry` is the entry's number
- * in error texts. */
+/* Checks one sequence: its segments ascend and hold positions `begin` to `end` - 1. `entry` is the batch element,
+ * for error texts. */
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error);
 /* The same for a run. With `holes` the last segment reaches `end`, and positions before it may be in none. *alike

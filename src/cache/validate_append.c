@@ -66,7 +66,7 @@ static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rota
   return fovea_validate_position(rotary, name, index, entry, count - 1, first + count - 1, error);
 }
 
-/* Checks the layer and the rows of each entry, which cu_seqlens or row_counts gives, not both. */
+/* Checks the layer and the rows of each batch element, which cu_seqlens or row_counts gives, not both. */
 static fovea_status check_packing(const fovea_new_rows *rows, fovea_error *error) {
   const fovea_bounded layer = {"layer", rows->layer, 0, FOVEA_LENGTH_LIMIT};
   if (rows->cu_seqlens && rows->row_counts) {
@@ -103,7 +103,7 @@ static fovea_claimed_rows claimed_rows(const void *call, int64_t entry) {
   return (fovea_claimed_rows){&rows->sequences[entry], first, first + count, 1, entry, rows->layer};
 }
 
-/* Arrays 0 to 2 batch - 1 are K and V of each entry; then come the lists of the rotary embedding. */
+/* Arrays 0 to 2 batch - 1 are K and V of each batch element; then come the lists of the rotary embedding. */
 static fovea_claim claimed_array(const void *call, int64_t index) {
   const fovea_new_rows *rows = ((const append_call *)call)->rows;
   int64_t entry = index / 2;

@@ -26,7 +26,7 @@ static const uint64_t missing = 0
     ;
 
 /* Whether a field of a kind is set, of a feature that the problem does not have. Every call passes all of them:
- * each is to be a comparison, and no entry of a table. */
+ * each is to be a comparison, and no line of a table. */
 #define STRAY_NUMBER(field, unset)         ((field) != (unset))
 #define STRAY_FLAG(field, unset)           ((field) != 0)
 #define STRAY_ENUM(field, unset)           ((field) != 0)

@@ -13,7 +13,7 @@ fovea_status fovea_check_features(const fovea_problem *problem, uint64_t *featur
 fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
                                          fovea_error *error);
 
-/* Those of some features that have inputs of their own. */
+/* Which of some features have inputs of their own. */
 uint64_t fovea_features_with_inputs(uint64_t features);
 
 /* The inputs of one of these features. Returns how many there are. Tensors must have been checked for it. */

@@ -61,7 +61,6 @@ enum { FOVEA_TRAIT_OWN_KEY = 1 << 0, FOVEA_TRAIT_RESULT = 1 << 1, FOVEA_TRAIT_TI
 #define FOVEA_TRAITS(own_key, result, tile_terms)                                                                  \
   ((own_key)*FOVEA_TRAIT_OWN_KEY | (result)*FOVEA_TRAIT_RESULT | (tile_terms)*FOVEA_TRAIT_TILE_TERMS)
 
-/* The features that a problem has. */
 static inline uint64_t fovea_features_of(const fovea_problem *p) {
   uint64_t features = 0;
 #define FEATURE(NAME, has, absent, ways, layers, traits, group)                                                    \

@@ -45,7 +45,7 @@ fovea_status fovea_check_normaliser(const fovea_problem *problem, fovea_error *e
                     (int64_t)problem->normaliser.divisor);
 }
 
-/* The keys that each row has seen, in 64 bits. */
+/* How many keys each row has seen so far, in 64 bits. */
 fovea_scratch_floats fovea_normaliser_scratch(const fovea_plan *plan) {
   return (fovea_scratch_floats){.tile =
                                     fovea_counts_keys(&plan->problem) ? 2 * (uint64_t)plan->kernels->row_tile : 0};

@@ -12,8 +12,8 @@ static inline int fovea_counts_keys(const fovea_problem *problem) {
   return problem->normaliser.divisor == FOVEA_DIVISOR_KEYS;
 }
 
-/* Sets what each of `count` rows is divided by. `sums` are those of their states; `seen` counts the keys that they
- * see, NULL if the problem does not count them. Lanes of padding beyond `count` get 1. */
+/* Sets what each of `count` rows is divided by. `sums` are the sums of the rows' states; `seen` counts the keys
+ * that the rows see, NULL if the problem does not count them. Lanes of padding beyond `count` get 1. */
 void fovea_find_divisors(const fovea_problem *problem, const float *sums, const int64_t *seen, int count,
                          float divisors[FOVEA_ROW_TILE_LIMIT]);
 

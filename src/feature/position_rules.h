@@ -12,7 +12,7 @@ enum { FOVEA_BORDERS_LIMIT = 128 };
 typedef struct fovea_position_rule {
   fovea_position_term term;
   int64_t cells;    /* GRID: how many there are */
-  int direction;    /* T5: buckets of a direction, those of them with one distance, and borders of the others: */
+  int direction;    /* T5: buckets of a direction, buckets with one distance, and borders of the others: */
   int exact, wide;  /* the first distance of each */
   int first_border; /* in the plan's borders */
 } fovea_position_rule;

@@ -4,8 +4,8 @@
 
 #include "list.h"
 
-/* Refuses the first field of `feature` that is set: of those that say that a problem has the feature (`is_switch`),
- * or of the others. `why` ends the text. */
+/* Refuses the first field of `feature` that is set: of the fields that say that a problem has the feature
+ * (`is_switch`), or of the others. `why` ends the text. */
 fovea_status fovea_refuse_field(const fovea_problem *problem, int feature, int is_switch, const char *why,
                                 fovea_error *error);
 

@@ -4,7 +4,6 @@
 #include "feature.h"
 #include "score_terms.h"
 
-/* The rows that have scales. */
 static int64_t scaled_rows(const fovea_problem *p) {
   return (p->cu_seqlens_q ? 1 : p->batch) * p->q_len;
 }

@@ -46,7 +46,7 @@ static int64_t run_of(const fovea_documents *documents, int64_t position) {
   return find(documents->runs, documents->run_count, position + 1) - 1;
 }
 
-/* If documents are runs, only those that the rows lie in matter: the others are passed over at once. */
+/* If documents are runs, only the documents that the rows lie in matter: the others are passed over at once. */
 static fovea_stretch stretch_of_runs(const fovea_documents *documents, fovea_interval rows, int64_t key) {
   const fovea_interval inside = fovea_intersect(rows, (fovea_interval){0, documents->count});
   if (inside.begin >= inside.end) return (fovea_stretch){FOVEA_SEEN_BY_NONE, FOVEA_NO_KEY};
@@ -60,7 +60,8 @@ static fovea_stretch stretch_of_runs(const fovea_documents *documents, fovea_int
   return (fovea_stretch){all ? FOVEA_SEEN_BY_ALL : FOVEA_SEEN_BY_SOME, keys.end};
 }
 
-/* Goes on while neighbouring keys are seen alike, so that documents that the rows do not know make one stretch. */
+/* Goes on while the same rows see neighbouring keys, so that documents that the rows do not know make one
+ * stretch. */
 fovea_stretch fovea_documents_stretch(const fovea_documents *documents, fovea_interval rows, int64_t key) {
   if (key >= documents->count) return (fovea_stretch){FOVEA_SEEN_BY_NONE, FOVEA_NO_KEY};
   if (documents->runs) return stretch_of_runs(documents, rows, key);

@@ -18,7 +18,7 @@ struct fovea_pattern {
   int by_row;
   size_t bytes;
   int64_t bands;
-  double pairs;               /* about how many pairs of a row and a key are seen, over all heads */
+  double pairs;               /* about how many pairs of a row and a key are visible, over all heads */
   double list_pairs;          /* of lists, if it is made of lists; else -1 */
   double met_pairs;           /* of rows and the keys that their bands meet */
   const fovea_node **roots;   /* one for each head */

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Sorts items, and leaves out those that are there twice. Returns how many are left. */
+/* Sorts items, each once. Returns how many are left. */
 int64_t fovea_sort_items(int32_t *items, int64_t count);
 
 #endif

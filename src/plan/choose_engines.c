@@ -20,7 +20,8 @@ static void choose_steps(const fovea_plan *plan, fovea_tile_steps *steps) {
                          *values = FOVEA_BUILDS_MODES ? plan->values : NULL;
   const fovea_kernels *kernels = plan->kernels;
   const int normalised = FOVEA_BUILDS_TERMS && plan->weighting.normaliser != FOVEA_NORMALISER_SOFTMAX;
-  /* The operands of modes are made before the products. Those of scores may prefetch meanwhile, also values. */
+  /* The operands of modes are made before the products. Making the operands of scores may prefetch meanwhile, also
+   * values. */
   const int loads = scores && scores->loads_fetch, scales_rows = scores && scores->scales_rows;
   steps->scales_rows = scales_rows;
   steps->factor_waits = FOVEA_BUILDS_MODES && factor_waits(plan);

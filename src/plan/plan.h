@@ -61,7 +61,7 @@ struct fovea_plan {
   int follows_rows;                         /* FOVEA_CPU_FOLLOWS_ROWS */
   const char *gather_reason, *parts_reason; /* why rows and keys are computed as they are, for callers to read */
   uint64_t features;                        /* that the problem has, FOVEA_HAS() */
-  uint64_t inputs;                          /* those of them that have inputs of their own, feature.h */
+  uint64_t inputs;                          /* which of them have inputs of their own, feature.h */
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
   fovea_weighting weighting;

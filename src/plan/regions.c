@@ -132,7 +132,7 @@ static void add_axis(int64_t begin, int64_t end, int64_t stride, int64_t *low, i
   *high += first < last ? last : first;
 }
 
-/* Narrows the reach of a tensor to what all entries use. Nothing overflows: strides have been checked for whole
+/* Reduces the reach of a tensor to what all entries use. Nothing overflows: strides have been checked for whole
  * tensors. An axis of extent 1 has index 0 only, so its stride does not matter. */
 static void narrow(fovea_plan *plan, int shape) {
   const fovea_axes axes = fovea_axes_of(plan, shape);
@@ -157,7 +157,7 @@ static void narrow(fovea_plan *plan, int shape) {
 void fovea_narrow_reaches(fovea_plan *plan) {
   for (int shape = 0; shape < FOVEA_SHAPES; shape++) {
     int whole = shape == FOVEA_SHAPE_SINKS || (shape >= FOVEA_SHAPE_O && !plan->problem.cu_seqlens_q);
-    int there = plan->reaches[shape].begin < plan->reaches[shape].end; /* and not narrow already */
+    int there = plan->reaches[shape].begin < plan->reaches[shape].end; /* else nothing is left to take away */
     if (there && !whole) narrow(plan, shape);
   }
 }

@@ -26,8 +26,8 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
 /* The bytes of a region. The region has one batch index. */
 fovea_claim fovea_claim_region(const fovea_axes *axes, const fovea_region *region, const void *pointer);
 
-/* Narrows the reaches that pointers are checked for, from all elements to those that a run uses. The entries must
- * be set. */
+/* Reduces the reaches that pointers are checked for, from all elements to the elements that a run uses. The entries
+ * must be set. */
 void fovea_narrow_reaches(fovea_plan *plan);
 
 #endif

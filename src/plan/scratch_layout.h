@@ -60,7 +60,7 @@ typedef struct fovea_code_list {
   float scales[FOVEA_DECODE_SCALES];
 } fovea_code_list;
 
-/* Floats of one. */
+/* Floats of a fovea_code_list. */
 uint64_t fovea_code_list_floats(void);
 
 /* Floats for a part of a table of a GRID. */

@@ -122,7 +122,7 @@ void fovea_rotary_row(const fovea_rotary_piece *piece, const fovea_rotary_angles
   }
 }
 
-/* The position of row `row` of the entry, whose first row is row `first` of a packed tensor. */
+/* The position of row `row` of the batch element, whose first row is row `first` of a packed tensor. */
 static fovea_rotary_position position_of(const fovea_rotary *rotary, const fovea_rotation *rotation, int64_t batch,
                                          int64_t first, int64_t row) {
   if (!rotation->positions) {

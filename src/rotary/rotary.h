@@ -33,7 +33,7 @@ typedef struct fovea_rotary_position {
   int64_t on[FOVEA_ROTARY_AXES];
 } fovea_rotary_position;
 
-/* The position of a row: that of element `index` of a list, which has `count` numbers for each axis. */
+/* The position of a row, which is element `index` of a list that has `count` numbers for each axis. */
 fovea_rotary_position fovea_listed_position(const fovea_rotary *rotary, const int64_t *list, int64_t count,
                                             int64_t index);
 

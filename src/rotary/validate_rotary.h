@@ -21,7 +21,7 @@ enum { FOVEA_ROTARY_ARRAYS = 4 };
 fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
                                           fovea_error *error);
 
-/* The number of rows of one entry. */
+/* The number of rows of one batch element. */
 static inline int64_t fovea_rotation_rows(const fovea_rotation *rotation, int64_t batch) {
   if (!rotation->cu_seqlens) return rotation->rows;
   return (int64_t)rotation->cu_seqlens[batch + 1] - rotation->cu_seqlens[batch];
@@ -32,10 +32,10 @@ fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fove
 /* Checks the position of a row, which element `index` of the caller's list `name` says; -1: the number `name`. */
 fovea_status fovea_validate_position(const fovea_rotary *rotary, const char *name, int64_t index, int64_t batch,
                                      int64_t row, int64_t position, fovea_error *error);
-/* Checks that the rows of all entries can be counted. */
+/* Checks that the rows of the whole batch can be counted. */
 fovea_status fovea_validate_row_count(int64_t batch, int64_t rows, fovea_error *error);
-/* Checks `rows` positions of an entry, from element `first` of the list `name` on, which has `count` numbers for each
- * axis. */
+/* Checks `rows` positions of a batch element, from element `first` of the list `name` on, which has `count` numbers
+ * for each axis. */
 fovea_status fovea_validate_positions(const fovea_rotary *rotary, const char *name, int64_t batch, int64_t rows,
                                       const int64_t *list, int64_t count, int64_t first, fovea_error *error);
 /* Checks all arguments of a call. */

@@ -21,7 +21,7 @@ static inline int64_t fovea_code_stride(int64_t dim) {
 float fovea_stored_scale(const fovea_kernels *kernels, const void *at, fovea_type type, int values);
 
 /* Copies the block's rows `keys` as codes, fovea_code_stride() apart, the block's first key at `codes`, and their
- * scales. Rows that are not stored as codes get those that the arithmetic makes. */
+ * scales. Rows that are not stored as codes get codes that the arithmetic makes. */
 void fovea_gather_codes(const fovea_code_side *side, fovea_interval keys, int8_t *codes, float *scales);
 
 /* If the arithmetic takes codes and one of the block's rows `keys` is stored as such, sets *args to codes and

@@ -61,7 +61,7 @@ static void list_codes(const fovea_code_side *side, const fovea_row_list *list, 
                        fovea_code_list *codes) {
   const fovea_row_source *source = side->source;
   codes->panels = 0;
-  /* Rows of a format with a centre are not listed, so those in the list have none. */
+  /* Rows of a format with a centre are not listed, so rows of the list have none. */
   if (!source->centre && lies_well(list, source->values) && read_scales(source, list, keys, codes->scales)) {
     codes->rows = list->rows;
     codes->panels = list->panels;

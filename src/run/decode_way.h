@@ -17,9 +17,9 @@ typedef struct fovea_decode_block {
 } fovea_decode_block;
 
 typedef struct fovea_decode_way {
-  /* Makes operands of the tile's queries, which were widened. */
+  /* Makes operands of the tile's queries, which were converted to f32. */
   void (*load_queries)(const fovea_plan *plan, fovea_decode_state *state, int rows);
-  /* Makes rows of the current block that the kernels can take of those that are listed. */
+  /* Makes rows that the kernels can take, of the listed rows of the current block. */
   void (*read_rows)(const fovea_task_context *context, fovea_decode_state *state);
   /* Computes products. `args` has what all ways have; `positions` the scales of rows, if there are terms, which are
    * set to NULL if the products are multiplied by them. */
@@ -31,8 +31,8 @@ typedef struct fovea_decode_way {
 
 extern const fovea_decode_way fovea_exact_way, fovea_code_way;
 
-/* The rows to prefetch, from key `key` of the next block on. If these are not known, not uniform, or in another
- * layout: the rows of this block. */
+/* The rows to prefetch, from key `key` of the next block on. If the next block's rows are not known, not uniform,
+ * or in another layout: the rows of this block. */
 static inline const void *const *fovea_rows_to_prefetch(const fovea_row_list *list, const fovea_row_list *next,
                                                         int64_t key) {
   return next->base >= 0 && next->uniform && next->panels == list->panels && next->coded == list->coded

@@ -28,7 +28,7 @@ typedef struct fovea_engine {
                                       const fovea_visible_block *visible);
   /* Moves the state of the span that ends to the tile's tree, as its current state; NULL: it is there. */
   void (*end_span)(const fovea_task_context *context, fovea_tile *t);
-  /* Writes the results of a tile that has seen one span, from the state as it lies; NULL: from the tree. */
+  /* Writes the results of a tile of a single span, from the state as it lies; NULL: from the tree. */
   void (*write_span)(const fovea_task_context *context, fovea_tile *t);
   /* The pairs of a block that are computed. */
   int64_t (*pairs)(const fovea_visible_block *visible, int lanes);

@@ -4,7 +4,7 @@
 #include "decode.h"
 #include "gather.h"
 
-/* Plans choose only those that this build has. */
+/* Plans choose only engines that this build has. */
 /* clang-format off */
 static const fovea_engine *const engines[FOVEA_ENGINES] = {
     [FOVEA_ENGINE_TILED] = &fovea_tiled_engine,

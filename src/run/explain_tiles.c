@@ -35,7 +35,7 @@ static void find_places(tile_count *count) {
   }
 }
 
-/* The kind of a block of which so many pairs are seen. */
+/* The kind of a block of which `seen` pairs are visible. */
 static int64_t *kind_of(const tile_count *count, const fovea_visible_block *block, int64_t seen) {
   const fovea_interval keys =
       fovea_intersect(count->held, (fovea_interval){block->base, block->base + FOVEA_BLOCK_KEYS});

@@ -40,7 +40,7 @@ static fetch_place find_place(const fovea_row_source *source, int64_t position, 
 }
 
 /* Lists this tile's share of the next block, from four places in turn. The prefetcher of L2 runs ahead in each page
- * in which it has seen consecutive lines. In four pages at once it keeps more lines in flight than a core's fill
+ * of which consecutive lines were read. In four pages at once it keeps more lines in flight than a core's fill
  * buffers do in one. Rows of the smallest pages lie nowhere one after the other, and are listed in their order, in
  * which each page is found from the one before. */
 static void fetch_share(const fovea_row_source *source, const fovea_walk *walk, fovea_fetch_list *list) {
@@ -81,8 +81,8 @@ static void fetch_mask(const fovea_visibility *by, const fovea_tile *t, int64_t 
   }
 }
 
-/* Whether the share of the next block's values is prefetched during the products with this block's values: those of
- * exact mode slow down if tiles are large. */
+/* Whether the share of the next block's values is prefetched during the products with this block's values: the
+ * products of exact mode slow down if tiles are large. */
 static int values_fetch(const fovea_plan *plan, const fovea_walk *walk, const fovea_tile *t) {
   return !walk->first && t->visible.vectors * plan->kernels->lanes <= plan->steps.value_fetch_rows;
 }

@@ -4,7 +4,7 @@
 
 #include "task.h"
 
-/* Keys and values of a block, and for each row of a tile those of the mask, of Q and of O. */
+/* Keys and values of a block, and for each row of a tile its rows of the mask, of Q and of O. */
 enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 3 * FOVEA_ROW_TILE_LIMIT };
 
 typedef struct fovea_fetch_list {

@@ -5,7 +5,7 @@
 
 #if FOVEA_BUILDS_LISTS
 
-/* Some keys of a row: whole blocks of those that it sees. */
+/* Some keys of a row: whole blocks of the keys that it sees. */
 typedef struct gathered_keys {
   int count;
   int32_t positions[FOVEA_BLOCK_KEYS];
@@ -22,7 +22,7 @@ static fovea_key_list list_of(const fovea_visibility *by, const fovea_visible_ti
   return fovea_pattern_list(pattern, fovea_pattern_head(by, place.head), at, seen);
 }
 
-/* Whether the next key of the list is seen, by the rule beside the list. */
+/* Whether the row sees the next key of the list, by the rule beside the list. */
 static int next_is_seen(const fovea_key_list *list) {
   return !list->also || fovea_node_sees(list->also, list->row, list->keys[0]);
 }
@@ -176,7 +176,7 @@ static void begin_stacks(const fovea_plan *plan, float *outputs, fovea_gather_st
   }
 }
 
-/* Writes the results of rows from `first` on. A row that has seen no key has no state. */
+/* Writes the results of rows from `first` on. A row that sees no key has no state. */
 static void end_stacks(const fovea_task_context *context, fovea_tile *t, int first, int rows,
                        const fovea_gather_stack *stacks) {
   const int64_t dim = context->plan->problem.v_dim, stride = fovea_gather_stride(context->plan->states, dim);

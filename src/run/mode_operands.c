@@ -19,7 +19,7 @@ static fovea_score_operands operands_of(const fovea_operand_maker *maker, const 
                                 (const char *)maker->memory->key_operands, 0, 0};
 }
 
-/* The rows of a block as an arithmetic reads them: where they lie, if they are f32 or bf16, or widened to `to`. */
+/* The rows of a block as an arithmetic reads them: where they lie, if they are f32 or bf16, or as f32 in `to`. */
 static fovea_operand_args operand_rows(const fovea_row_source *source, const fovea_row_run *run,
                                        const fovea_block_rows *block, float *to) {
   const fovea_interval keys = block->met;

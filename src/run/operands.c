@@ -32,7 +32,7 @@ static int crowds_sets(int64_t row_stride) {
 }
 
 /* Whether the keys of the block may be multiplied as pairs. If one of their elements is not for pairs, the block is
- * widened. */
+ * converted to f32. */
 static int keys_are_paired(const fovea_plan *plan, const fovea_row_run *run, int64_t count) {
   const fovea_problem *problem = &plan->problem;
   if (!plan->paired) return 0;

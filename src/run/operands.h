@@ -1,5 +1,5 @@
 /* The operands of a tile and a block with rows in the lanes: queries, keys and values in the form in which they are
- * multiplied, read where the caller has them or copied to scratch. Nothing here can be seen in results. */
+ * multiplied, read where the caller has them or copied to scratch. Nothing here changes results. */
 #ifndef FOVEA_SRC_RUN_OPERANDS_H
 #define FOVEA_SRC_RUN_OPERANDS_H
 
@@ -17,12 +17,12 @@ struct fovea_operand_maker;
 
 /* How the scores' half of a problem takes queries and keys: in exact mode, or by an arithmetic. */
 typedef struct fovea_score_half {
-  /* Makes operands of queries that were widened. */
+  /* Makes operands of queries that were converted to f32. */
   void (*load_queries)(const struct fovea_operand_maker *maker, fovea_tile *t);
-  /* Sets where the block's keys are read: `run` is that of the first that the task meets. */
+  /* Sets where the block's keys are read: `run` holds the first key that the task meets. */
   void (*place_keys)(const struct fovea_operand_maker *maker, const fovea_row_run *run, fovea_block_rows *block,
                      fovea_fetch_list *fetch);
-  /* Those of queries and keys in f32. */
+  /* The operands of queries and keys in f32. */
   fovea_score_operands (*operands)(const struct fovea_operand_maker *maker, const fovea_block_rows *block,
                                    const fovea_tile *t);
 } fovea_score_half;
@@ -53,9 +53,9 @@ void fovea_load_tile_queries(const fovea_operand_maker *maker, fovea_tile *t);
 /* Loads them as f32, too. */
 void fovea_widen_queries(const fovea_operand_maker *maker, fovea_tile *t);
 
-/* Those of a tile and a block. The first tile of a block also sets where its keys and values are read: where they
- * lie, or in scratch if they are not f32 or lie badly and enough tiles share the copy. Queries and keys are widened
- * if they have no common form. */
+/* The operands of a tile and a block. The first tile of a block also sets where its keys and values are read: where
+ * they lie, or in scratch if they are not f32 or lie badly and enough tiles share the copy. Queries and keys are
+ * converted to f32 if they have no common form. */
 fovea_score_operands fovea_operands_of(const fovea_operand_maker *maker, fovea_block_rows *block, fovea_tile *t,
                                        fovea_fetch *fetch);
 

@@ -4,7 +4,7 @@
 
 #include "task.h"
 
-/* Keeps the state of a part for the second phase; NULL: no row of the tile has seen a key. */
+/* Keeps the state of a part for the second phase; NULL: no row of the tile sees a key of the part. */
 void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state);
 
 /* Merges the parts of a tile. Returns NULL if no part has a state. */

@@ -4,7 +4,7 @@
 
 #include "engine.h"
 
-/* `state` NULL: no row of the tile has seen a key. */
+/* `state` NULL: no row of the tile sees a key. */
 void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state);
 
 /* Writes rows first to first + rows - 1 of the tile, whose outputs lie row_stride floats apart; 0: as in a tile.

@@ -2,7 +2,7 @@
 
 #if FOVEA_BUILDS_OUTPUTS
 
-/* Of the keys from `begin` to `end` - 1 those whose scores are wanted; empty keys stay in the wanted range. */
+/* The keys from `begin` to `end` - 1 whose scores are wanted; empty keys stay in the wanted range. */
 static fovea_interval wanted_keys(const fovea_plan *plan, int64_t begin, int64_t end) {
   const fovea_range keys = plan->score_part.keys;
   begin = fovea_least(fovea_most(begin, keys.begin), keys.end);

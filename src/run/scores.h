@@ -21,7 +21,8 @@ static inline int fovea_keeps_weights(const fovea_plan *plan) {
   return plan->problem.scores.kind == FOVEA_SCORES_WEIGHTS;
 }
 
-/* If scores are wanted: whether those of some row of the tile are, and of some key of the block at `base`. */
+/* If scores are wanted: whether scores of some row of the tile are wanted, and of some key of the block at
+ * `base`. */
 int fovea_tile_is_scored(const fovea_plan *plan, const fovea_tile *t);
 int fovea_block_is_scored(const fovea_plan *plan, int64_t base);
 

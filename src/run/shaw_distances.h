@@ -27,7 +27,7 @@ typedef struct fovea_distances {
   int64_t first, last;
 } fovea_distances;
 
-/* Those of keys at the positions `keys` from rows whose own keys are at first_own to last_own. */
+/* The distances of keys at the positions `keys` from rows whose own keys are at first_own to last_own. */
 static inline fovea_distances fovea_distances_of(const fovea_problem *problem, fovea_interval keys,
                                                  int64_t first_own, int64_t last_own) {
   const int64_t k = problem->shaw.distance;

@@ -212,8 +212,8 @@ static void sum_decoded(const fovea_shaw_block *block, int row, int count, fovea
   }
 }
 
-/* Adds the vectors at whose distances a row sees a key: they may hold NaN or Inf. `args` are those of the rows that
- * have the same own key, of which the row is number `number`. */
+/* Adds the vectors at whose distances a row sees a key: other vectors may hold NaN or Inf. `args` are the arguments
+ * for all rows with the same own key; the row is number `number` among them. */
 static void add_carefully(const fovea_shaw_block *block, const fovea_decode_state *state, int row,
                           fovea_distances met, fovea_decode_value_args args, int number) {
   const float *sums = args.weights + number * FOVEA_BLOCK_KEYS;

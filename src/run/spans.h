@@ -20,7 +20,7 @@ typedef struct fovea_span_tree {
   int top; /* levels below this one may hold a waiting node */
 } fovea_span_tree;
 
-/* Sets a state of rows that have seen no keys: `row_tile` rows, outputs of `dim` dims. */
+/* Sets the state of rows before their first key: `row_tile` rows, outputs of `dim` dims. */
 void fovea_clear_state(const fovea_tile_state *state, int64_t row_tile, int64_t dim);
 
 /* Empties the tree. `states` must be set. */

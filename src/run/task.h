@@ -1,5 +1,5 @@
 /* What the steps of a task share, from the tile driver down to the calls of kernels. Steps take what they need of
- * it: only those that go through a whole block, or make one of its parts, take the context. */
+ * it: only steps that go through a whole block, or make one of its parts, take the context. */
 #ifndef FOVEA_SRC_RUN_TASK_H
 #define FOVEA_SRC_RUN_TASK_H
 
@@ -70,7 +70,7 @@ typedef struct fovea_decode_state {
   float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
 } fovea_decode_state;
 
-/* How far the task is: the current block, the current tile, and those that come next, walk.h. */
+/* How far the task is: the current block and tile, and the next ones, walk.h. */
 typedef struct fovea_walk {
   int64_t keys_begin, keys_end; /* of the keys that the task meets */
   int64_t block, next_block;    /* positions; FOVEA_NO_BLOCK: none */
@@ -99,7 +99,7 @@ typedef struct fovea_row_terms {
   float *shaw_room;                     /* for these */
 } fovea_row_terms;
 
-/* The vectors of int8 mode for the kv head, vectors.h; NULL: there is none. */
+/* The channel numbers of int8 mode for the kv head, vectors.h; NULL: there are none. */
 typedef struct fovea_channel_scales {
   const float *key_centre, *key_scale, *value_scale;
 } fovea_channel_scales;

@@ -15,7 +15,7 @@ fovea_value_args fovea_tile_value_args(const fovea_block_memory *memory, const f
                                        const fovea_tile_state *state, int64_t v_dim);
 
 /* Multiplies weights and values. `end_flag`: what ends the chains, FOVEA_VALUE_ASSIGN or FOVEA_VALUE_MERGE; 0:
- * others follow. `careful`: as fovea_values_need_care() says. */
+ * other calls follow. `careful`: NaN-safe, as fovea_values_need_care() says. */
 void fovea_add_tile_values(const fovea_kernels *kernels, const fovea_value_args *common,
                            const fovea_visible_block *visible, const fovea_position_block *positions,
                            const fovea_fetch *fetch, int end_flag, int careful);

@@ -13,7 +13,7 @@ static inline int fovea_lists_keys(const fovea_plan *plan) {
 /* Empties the lists of a tile. */
 void fovea_begin_top_k(const fovea_plan *plan, fovea_tile *t);
 
-/* Adds keys of the block at `base`, whose scores are those that the softmax takes. */
+/* Adds keys of the block at `base`, by the scores that the softmax takes. */
 void fovea_list_keys(const fovea_plan *plan, fovea_tile *t, int64_t base, fovea_scores_of_rows scores);
 
 /* Keep the lists of a part in shared scratch, and merge them into the tile's, in the order of their keys. */

@@ -1,7 +1,7 @@
-/* The vectors of int8 mode that a caller fixes beforehand (docs/numerics.md, section 16). Queries are multiplied,
- * and keys lose their centre, before they get codes; the state of a span gets what the centre takes from its
- * scores, and the scale of its values. All sets of instructions share this: it is done to rows of f32 and to
- * states. */
+/* The channel numbers of int8 mode, which a caller fixes beforehand (docs/numerics.md, section 16). Queries are
+ * multiplied, and keys lose their centre, before they get codes; the state of a span gets what the centre takes
+ * from its scores, and the scale of its values. All sets of instructions share this: it is done to rows of f32 and
+ * to states. */
 #ifndef FOVEA_SRC_RUN_VECTORS_H
 #define FOVEA_SRC_RUN_VECTORS_H
 
@@ -10,7 +10,7 @@
 
 #include <fovea/state.h>
 
-/* The vectors of a kv head. */
+/* The channel numbers of a kv head. */
 fovea_channel_scales fovea_find_channel_scales(const fovea_problem *problem, const fovea_tensors *tensors,
                                                int64_t kv_head);
 

@@ -7,7 +7,6 @@
 
 #if FOVEA_BUILDS_STATES
 
-/* The row state of each row, for one node. */
 static void find_row_states(const fovea_fold *f, const fovea_state *state, int64_t node, float **row_states) {
   for (int i = 0; i < f->row_count; i++) {
     row_states[i] = state->numbers + fovea_row_offset(state->strides, state->heads, state->rows, f->row + i) +

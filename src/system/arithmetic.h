@@ -5,9 +5,9 @@
 
 #include "../../arch/kernels.h"
 
-/* The arithmetic of a mode beside a table: that of AMX if it is allowed, shares the table's tiles, and neither the
- * problem nor FOVEA_ISA names a set; else the table's, or, of int8 in a table of pairs, that of the table which
- * this CPU prefers for f32, if it has the same tiles. NULL: exact mode. */
+/* The arithmetic of a mode beside a table. It is AMX's if AMX is allowed and shares the table's tiles, and neither
+ * the problem nor FOVEA_ISA names a set. Else it is the table's; for int8 and a table of pairs it is the arithmetic
+ * of the table that this CPU prefers for f32, if it has the same tiles. NULL: exact mode. */
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named);
 
 #endif

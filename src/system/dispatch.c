@@ -49,7 +49,7 @@ static int set_of(int i) {
   return candidates[i].set ? find(candidates[i].set) : i;
 }
 
-/* The set itself, or that of a table; of a set that adds pairs the general one that follows it (registry.h). */
+/* The set itself, or the set of a table; if the set adds pairs, the general set that follows it (registry.h). */
 static int base_of(int i) {
   for (i = set_of(i); candidates[i].type != FOVEA_F32;) i++;
   return i;

@@ -14,7 +14,7 @@ const fovea_kernels *fovea_dispatch_default(fovea_type pair_type);
 fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const fovea_kernels **kernels,
                                    fovea_error *error);
 
-/* The name of a table, with that of its set before it if the set has several. */
+/* The name of a table, with the name of its set before it if the set has several tables. */
 const char *fovea_dispatch_table(const fovea_kernels *kernels);
 
 /* Why a problem gets this table; `is_named`: it names the table or its set; `in_bf16`: half of it is in bf16 mode.

@@ -14,7 +14,7 @@ static int published(const char *name) {
   return sysctlbyname(name, &number, &size, NULL, 0) == 0 && size == sizeof number ? number : 0;
 }
 
-/* macOS has no affinity, so these are all CPUs. */
+/* macOS has no affinity, so all CPUs count. */
 int fovea_platform_cpus(void) {
   int cpus = published("hw.logicalcpu");
   return cpus > 0 ? cpus : 1;

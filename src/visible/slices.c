@@ -24,8 +24,8 @@ static int has_bit(uint8_t bits, int key) {
   return bits >> key / FOVEA_MASK_PIECE & 1;
 }
 
-/* Sets the keys of vector v: from the first key that some row sees to the last. The mask narrows them in steps of a
- * piece. */
+/* Sets the keys of vector v: from the first key that some row sees to the last. The mask takes keys away from both
+ * ends, in steps of a piece. */
 static void find_keys(const fovea_visible_tile *tile, int64_t base, int v, const fovea_mask_pieces *pieces,
                       fovea_sliced_block *block) {
   int begin = key_of(tile->some[v].begin, base), end = key_of(tile->some[v].end, base);

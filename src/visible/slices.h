@@ -40,8 +40,8 @@ void fovea_slice_block(const fovea_visible_tile *tile, int64_t base, int rows, c
 void fovea_limits_of_slice(const fovea_sliced_block *block, const fovea_block_slice *slice, int lanes,
                            int32_t *from, int32_t *to);
 
-/* From the first key that some vector sees to the last, counted from the block's first. In decoding these are the
- * keys whose scores are computed, not yet rounded to whole vectors. */
+/* From the first key that some vector sees to the last, counted from the block's first. Decoding computes the
+ * scores of these keys, rounded to whole vectors. */
 fovea_interval fovea_keys_of_slices(const fovea_sliced_block *block, int vectors);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct row_run {
 } row_run;
 
 /* Whether a lane has the row, and the head of the entry's pattern, of the lane before it. The tile has no pattern any
- * more if its rows were narrowed to intervals, but the intervals of its heads may still differ. */
+ * more if its rows have become intervals, but the intervals of its heads may still differ. */
 static int repeats(const fovea_visibility *by, const fovea_visible_tile *tile, int lane) {
   const int64_t heads = by->entry->pattern ? by->entry->pattern->heads : 1;
   if (!lane || (heads > 1 && heads == by->problem->heads)) return 0;

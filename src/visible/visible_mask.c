@@ -14,7 +14,7 @@ const char *fovea_mask_row(const fovea_visibility *by, fovea_row_place place, in
   return (const char *)by->mask + element * bits / 8 + (key - entry->mask_begin) * strides.key * bits / 8;
 }
 
-/* A copied row: `before` keys that are seen with nothing added, then `count` elements. */
+/* A copied row: `before` keys that are visible with nothing added, then `count` elements. */
 typedef struct row_copy {
   fovea_mask_type type;
   int repeats; /* one element stands for all keys */
@@ -30,7 +30,7 @@ static void copy_elements(const row_copy *copy, const char *from, char *to) {
   for (size_t i = 0; copy->repeats && i < count; i++) memcpy(to + i * size, from, size);
 }
 
-/* A byte of a row of bits. Bytes after `last` must not be read and are 0. Keys before the row are seen. */
+/* A byte of a row of bits. Bytes after `last` must not be read and are 0. Keys before the row are visible. */
 static unsigned byte_of_bits(const row_copy *copy, const char *from, int byte, int last) {
   if (byte < 0) return 0xff;
   if (copy->repeats) return from[0] & 1 ? 0xff : 0;

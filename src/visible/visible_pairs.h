@@ -7,10 +7,10 @@
 /* The pairs of which the row sees the key. `lanes`: rows of a vector. */
 int64_t fovea_visible_pairs(const fovea_visible_block *block, int lanes);
 
-/* The pairs of all slices, with lanes of padding: those that a tile with rows in the lanes computes. */
+/* The pairs of all slices, with lanes of padding: as many as a tile with rows in the lanes computes. */
 int64_t fovea_pairs_of_slices(const fovea_visible_block *block, int lanes);
 
-/* The pairs of all rows and the whole vectors of keys in which some row sees a key: those that a tile with keys in
+/* The pairs of all rows and the whole vectors of keys in which some row sees a key: as many as a tile with keys in
  * the lanes computes. */
 int64_t fovea_pairs_of_key_vectors(const fovea_visible_block *block, int lanes);
 

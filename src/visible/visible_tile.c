@@ -50,8 +50,8 @@ static fovea_pattern_bands find_bands(const fovea_visibility *by, fovea_tile_row
   return bands;
 }
 
-/* Narrows the rows of the tile to what the pattern lets them see, if the pattern gives intervals. Returns 0 if it
- * does not; the tile is then as before. Rows of several heads take turns. */
+/* Takes from the rows of the tile what the pattern does not let them see, if the pattern gives intervals. Returns 0
+ * if it does not; the tile is then as before. Rows of several heads take turns. */
 static int narrow_to_intervals(const fovea_visibility *by, fovea_tile_rows rows, fovea_visible_tile *tile) {
   if (!FOVEA_BUILDS_LISTS) return 0;
   const fovea_entry *entry = by->entry;

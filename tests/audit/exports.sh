@@ -1,6 +1,6 @@
 #!/bin/bash
-# The shared library exports the functions that its headers mark with FOVEA_API, and nothing else; they are those of the
-# kept list.
+# The shared library exports the functions that its headers mark with FOVEA_API, and nothing else; they are the
+# functions of the kept list.
 #   exports.sh <nm> <libfovea.so, or the import library of a DLL> <exports.txt> <header>...
 set -e -u -o pipefail
 export LC_ALL=C

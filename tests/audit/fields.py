@@ -17,7 +17,7 @@ LIST = (ROOT / "src/feature/list.inc").read_text(encoding="utf-8")
 
 
 def fields_of(struct):
-    """The names of a struct's fields, and of those of its groups. Each declaration ends in names that commas separate."""
+    """The names of the fields of a struct and of its groups. Each declaration ends in names that commas separate."""
     body = re.search(rf"typedef struct {struct} {{(.*?)}} {struct};", HEADER, re.DOTALL).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
     for declaration in body.split(";"):

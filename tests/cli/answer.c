@@ -89,7 +89,7 @@ static void store_output(const selftest_data *data, int64_t index, float number)
     ((uint16_t *)data->o)[index] = rounded(type, number);
 }
 
-/* Writes a row of scores: also for keys that the entry does not have, if others have them. */
+/* Writes a row of scores: also for keys that the batch element does not have, if others have them. */
 static void answer_scores(const struct row_rules *rules, const struct contract_row *contract) {
   const selftest_data *data = rules->question->data;
   const fovea_problem *problem = &data->problem;
@@ -274,7 +274,7 @@ static float *numbers_of(const void *tensor, fovea_type type, int64_t count) {
   return numbers;
 }
 
-/* What an entry gives that has no rows; rows add to it. */
+/* What a batch element without rows gives; rows add to it. */
 static void clear_head(const struct row_rules *rules) {
   const selftest_data *data = rules->question->data;
   const fovea_problem *problem = &data->problem;

@@ -26,8 +26,8 @@ def interval(row, kv_len, offset, causal=False, window=(-1, -1), chunk=None):
 
 
 def spread(mask, shape):
-    """A mask over (batch, heads, rows, keys), by NumPy's rules; keys that it does not reach are not seen. Returns which
-    keys are seen and what is added to their scores."""
+    """A mask over (batch, heads, rows, keys), by NumPy's rules; keys that it does not reach are not visible. Returns
+    which keys are visible and what is added to their scores."""
     missing = shape[-1] - mask.shape[-1] if mask.ndim > 0 and mask.shape[-1] > 1 else 0
     if missing:
         unseen = False if mask.dtype == bool else -np.inf

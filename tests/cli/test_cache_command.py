@@ -155,7 +155,7 @@ class InDirectory(command.InDirectory):
 
 class Formats(InDirectory):
     def test_numbers(self):
-        """The way back gives the numbers that the bytes stand for, and these are near those that were narrowed."""
+        """The way back gives the numbers that the bytes stand for, and these are near the numbers that were quantised."""
         x = tensor()
         for name in NAMES:
             with self.subTest(name):

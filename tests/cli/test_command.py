@@ -43,7 +43,7 @@ class InDirectory(command.InDirectory):
         return np.load(self.path("o.npy")), np.load(self.path("lse.npy"))
 
     def bits(self, *options):
-        """Those of O, then those of LSE."""
+        """The bits of O, then the bits of LSE."""
         return b"".join(tensor.tobytes() for tensor in self.attend(*options))
 
     def check(self, q, k, v, *options, **rules):
@@ -184,7 +184,7 @@ class MasksAndSinks(InDirectory):
         self.random = np.random.default_rng(5)
 
     def mask(self, kind, shape):
-        """Some keys are not seen, and some rows see none."""
+        """Some keys are not visible, and some rows see none."""
         mask = self.random.random(shape) < 0.6
         if kind == "?":
             return mask

@@ -1,7 +1,7 @@
 /* `fovea selftest` notices errors: the same code with wrong tables of digests. In other programs of this file,
- * without WRONG_PROBLEMS, only digests of features, rotary embeddings, layers and parts of models are wrong,
- * without WRONG_FEATURES not those of features; with NO_ROTARY only those of layers and parts, and with NO_LAYERS
- * only those of parts. */
+ * without WRONG_PROBLEMS, only digests of features, rotary embeddings, layers and parts of models are wrong;
+ * without WRONG_FEATURES, features are right, too. With NO_ROTARY only layers and parts are wrong, with NO_LAYERS
+ * only parts. */
 #include "tools/fovea/commands.h"
 #include "tools/fovea/selftest_layers.h"
 #include "tools/fovea/selftest_parts.h"

@@ -47,7 +47,7 @@ prepare_call prepare_buckets;                                          /* bucket
 prepare_call prepare_multi_head, prepare_linformer, prepare_performer; /* oracles.c */
 
 /* Tokens (batch, rows, in) times weight^T (in, out), plus the bias if there is one: (batch, rows + spare, out),
- * with `spare` rows of zeros at the end of each entry. */
+ * with `spare` rows of zeros at the end of each batch element. */
 float *call_project(struct call *call, const struct array *tokens, const float *weight, const float *bias,
                     int64_t out, int64_t spare);
 /* Sets up a problem over projected tensors, whose heads lie side by side in each row. */

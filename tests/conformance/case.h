@@ -20,7 +20,7 @@ struct array {
   void *data; /* in C order */
 };
 
-/* A string has no number; a graph's number is that of its nodes. */
+/* A string has no number; a graph's number is the number of its nodes. */
 struct attribute {
   char name[64];
   double number;

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* The rows of tokens with state `rows` see the keys that are not padding; with a window, only those in it and the
- * global ones. */
+/* The rows of tokens with state `rows` see the keys that are not padding; with a window, only the keys in it and
+ * the global keys. */
 static bool make_pattern(struct call *call, const int8_t *states, int64_t count, int rows, int64_t window) {
   int64_t *row_numbers = call_memory(call, count, sizeof *row_numbers);
   int64_t *key_numbers = call_memory(call, count, sizeof *key_numbers);

@@ -39,7 +39,7 @@ static bool take_operand(const struct test_case *test, const char *name, const c
   return true;
 }
 
-/* Rows of K and V as one segment of an entry's cache. */
+/* Rows of K and V as one segment of a batch element's cache. */
 static fovea_segment segment_of(const struct operand *k, const struct operand *v, int64_t batch, int64_t first) {
   const int64_t k_size = (int64_t)element_size(k->array->element),
                 v_size = (int64_t)element_size(v->array->element);
@@ -71,7 +71,7 @@ static void take_segments(struct call *call, const struct operand k[2], const st
   call->tensors.k = call->tensors.v = NULL;
 }
 
-/* A mask of any rank, broadcast to (batch, heads, rows, keys). If it has fewer keys, those beyond are not seen. */
+/* A mask of any rank, broadcast to (batch, heads, rows, keys). If it has fewer keys, other keys are not visible. */
 static bool take_mask(const struct array *mask, struct call *call) {
   fovea_problem *problem = &call->problem;
   int64_t lengths[4];
@@ -100,7 +100,7 @@ static bool take_mask(const struct array *mask, struct call *call) {
 }
 
 /* Row i's own key is i, after the past if there is one. If the number of keys in use is given (nonpad_kv_seqlen),
- * the last row's own key is the last of these, also if there are more rows. */
+ * the last row's own key is the last key in use, also if there are more rows. */
 static void take_lengths(const struct test_case *test, const struct array *past, struct call *call) {
   const struct array *nonpad = case_input(test, "nonpad_kv_seqlen");
   fovea_problem *problem = &call->problem;

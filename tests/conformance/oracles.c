@@ -139,7 +139,8 @@ static bool prepare_features(const struct test_case *test, struct call *call) {
   return call->expected != NULL;
 }
 
-/* Performer approximates. Its cases also have the exact answer; that of ReLU's features is compared itself. */
+/* Performer approximates. Its cases also have the exact answer; the answer by ReLU's features is compared
+ * itself. */
 bool prepare_performer(const struct test_case *test, struct call *call) {
   const struct array *q = case_input(test, "q"), *k = case_input(test, "k"), *v = case_input(test, "v");
   if (strstr(test->name, "relu") != NULL) return prepare_features(test, call);

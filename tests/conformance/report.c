@@ -92,11 +92,10 @@ static bool is_first_of_op(const struct report *report, int index) {
 
 static void print_other_operators(const struct report *report) {
   printf(
-      "\n## Other operators\n\nThe data has cases of other operators. Those of layers are run by the tests of "
+      "\n## Other operators\n\nThe data has cases of other operators. The cases of layers are run by the tests of "
       "`fovea_nn` (tests/nn),\nLinearAttention and ReformerLSH by the tests of its variants (tests/variants), "
-      "which "
-      "also "
-      "run the cases of Linformer, Longformer\nand Performer above, with projections and features; the others are "
+      "which also run the cases of Linformer, Longformer\nand Performer above, with projections and features; the "
+      "others are "
       "not in this library.\n\n"
       "| operator | cases |\n|---|---|\n");
   for (int i = 0; i < report->count; i++) {

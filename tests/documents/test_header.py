@@ -190,7 +190,7 @@ class Header(unittest.TestCase):
             self.assertIn(f": {page}\n", contents)
 
     def test_nothing_is_lost(self):
-        """Counted by other means than those of header.py."""
+        """Counted by other means than header.py's."""
         names = lambda *kinds: sorted(each.names[0] for each in self.declarations(*kinds))
         self.assertEqual(names("function"), sorted(re.findall(r"^(?:FOVEA_API|static inline)[^(]*?(\w+)\(", self.code,
                                                               re.MULTILINE)))

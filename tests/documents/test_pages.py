@@ -21,7 +21,7 @@ class Counts(unittest.TestCase):
 
 
 class InstructionSets(unittest.TestCase):
-    """The lists in pages are those of arch/registry.h."""
+    """The lists in pages are as in arch/registry.h."""
 
     registry = (ROOT / "arch/registry.h").read_text(encoding="utf-8")
     sets = re.findall(r"^  SET\((\w+), (\w+),", registry, re.MULTILINE)

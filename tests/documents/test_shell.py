@@ -50,7 +50,7 @@ NOT_RUN = (
     (r"(python3 -m venv|build/accuracy/bin/|bench/accuracy/)", "it installs packages, or needs them and models"),
     (r"(\./run peers|build/peers|bench/peers/)", "it installs other libraries, or needs them"),
     (r"FOVEA_CONFORMANCE_DIR=<data>", "it needs the data that the page names"),
-    (r"\. /opt/poky", "it needs a Yocto SDK, and so do the lines behind it; the page says that none was at hand"),
+    (r"\. /opt/poky", "it needs a Yocto SDK, and so do the lines after it; the page says that none was at hand"),
     (r"cmake -B build -G Ninja", "it is part of a recipe for Yocto, Android, Windows or macOS"),
     (r"cmake --build build( |$)", "it is part of a recipe for Yocto, Android, Windows or macOS"),
     (r"cmake -B build -DCMAKE_SYSTEM_NAME", "it is part of the recipe for Yocto, and its end is left out"),
@@ -75,7 +75,7 @@ exec {compiler} "${{arguments[@]}}" ${{FOVEA_COMPILED:+-fopenmp}}
 
 
 def blocks(page):
-    """(line, command, the lines behind it) for each command; lines that end in a backslash are joined."""
+    """(line, command, the lines after it) for each command; lines that end in a backslash are joined."""
     text = re.sub(r"(?ms)^```.*?^```$", lambda match: "\n" * match[0].count("\n"), page.read_text(encoding="utf-8"))
     lines = text.split("\n")
     at, found = 0, []
@@ -87,12 +87,12 @@ def blocks(page):
         while line.endswith("\\"):
             line = line[:-1] + lines[at].strip()
             at += 1
-        behind = []
-        while at + len(behind) < len(lines) and lines[at + len(behind)].startswith("    "):
-            behind.append(lines[at + len(behind)][4:])
+        after = []
+        while at + len(after) < len(lines) and lines[at + len(after)].startswith("    "):
+            after.append(lines[at + len(after)][4:])
         if line.startswith("    $ "): # what it prints may begin as a command does
-            at += len(behind)
-        found.append((number, line.strip(), behind))
+            at += len(after)
+        found.append((number, line.strip(), after))
     return found
 
 
@@ -145,10 +145,10 @@ class Shell(unittest.TestCase):
         return subprocess.run(["bash", "-c", command], cwd=folder or self.tree, env=self.environment, text=True,
                               capture_output=True, check=False)
 
-    def run_command(self, command, behind):
+    def run_command(self, command, after):
         if command.startswith("$ "): # with what it prints
             done = self.shell(command[2:])
-            self.assertEqual((done.stdout + done.stderr).splitlines(), behind)
+            self.assertEqual((done.stdout + done.stderr).splitlines(), after)
             return
         if command.startswith(BARE):
             done = self.shell(re.sub(r" -O3 ", " -fsyntax-only ", command))
@@ -190,7 +190,7 @@ class Shell(unittest.TestCase):
         count = 0
         for page in PAGES:
             self.make_files(page)
-            for line, command, behind in blocks(page):
+            for line, command, after in blocks(page):
                 plain = re.sub(r"  +#.*", "", command)
                 with self.subTest(page=page.name, line=line, command=plain):
                     described = DESCRIBED.match(command)
@@ -206,7 +206,7 @@ class Shell(unittest.TestCase):
                     if "--isa avx2" in plain and " avx2 " not in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"):
                         continue
                     self.done.add((page.stem == "layers", plain))
-                    self.run_command(plain, behind)
+                    self.run_command(plain, after)
                     count += 1
         self.assertGreater(count, 15)
 

@@ -2,8 +2,8 @@
 
     test_snippets.py CC LIBRARY...    the C compiler, and what programs are linked with
 
-A block with main() is a program. Other blocks are parts of one: snippets/<page>.c is the program around those of a page,
-and has `/* snippet N */` where the Nth block of the page stands.
+A block with main() is a program. Other blocks are parts of one: snippets/<page>.c is the program around the
+blocks of a page, and has `/* snippet N */` where the Nth block of the page stands.
 """
 
 import os
@@ -37,7 +37,7 @@ def with_status():
 
 
 def checked(text, functions):
-    """The text, with a check behind each statement that is a call which returns a status."""
+    """The text, with a check after each statement that is a call which returns a status."""
     def check(match):
         if match[3] not in functions:
             return match[0]

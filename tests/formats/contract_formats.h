@@ -1,5 +1,5 @@
 /* Plain models of quantised caches: what number a stored element is, and which bytes a row becomes. They share no code
- * with the library. Each format is that of the project in its name; docs/formats-sources.md says where it is
+ * with the library. Each format is as in the project in its name; docs/formats-sources.md says where it is
  * defined. */
 #ifndef FOVEA_TESTS_CONTRACT_FORMATS_H
 #define FOVEA_TESTS_CONTRACT_FORMATS_H

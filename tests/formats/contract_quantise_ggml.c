@@ -85,7 +85,7 @@ static void minimum_group(const float *x, uint8_t *group, int last) {
     put_fifths(group + 4, codes);
 }
 
-/* The entry of the table that is nearest to x; of two as near, the upper one. */
+/* The number of the table that is nearest to x; of two as near, the upper one. */
 static int table_code(float x) {
   int code = 0;
   while (code < 15 && x + x >= (float)(contract_iq4_nl_values[code] + contract_iq4_nl_values[code + 1])) code++;

@@ -135,7 +135,7 @@ static void check_file(const struct preset *p, const char *directory) {
     uint8_t *scales = NULL;
     if (golden.scales.data) assert_true(golden_bytes(golden.scales, &scales) > 0);
     check_side(p, &format, &golden, golden.bytes, scales);
-    if (golden.values.data) { /* vLLM: the preset of values follows that of keys, as do the scales */
+    if (golden.values.data) { /* vLLM: the preset of values follows the preset of keys, and so do the scales */
       struct contract_format values = format;
       values.preset = (enum contract_preset)(format.preset + 1);
       check_side(p, &values, &golden, golden.values, scales + 4);

@@ -96,7 +96,7 @@ static int same_row(const float *a, const float *b, int64_t dim) {
 }
 
 /* Moves rows of `c` on an instruction set, and compares with `other`, whose memory was the same. Values, and keys
- * that are not turned, may keep their codes where those that were made anew differ. */
+ * that are not turned, may keep their codes where codes that were made anew differ. */
 static void check_move(struct caches *c, struct caches *other, fovea_move *move, const char *isa,
                        const char *name) {
   static struct numbers before, after, expected;

@@ -30,8 +30,8 @@ static fovea_format reordered(const fovea_format *format, int64_t dim, struct ge
 
 enum { ONE_FORMAT, OTHER_FORMATS, OTHER_ORDERS };
 
-/* Formats of neighbouring segments differ if `mixed`, or only their orders. The numbers become those of batch element
- * b of the trial. */
+/* Formats of neighbouring segments differ if `mixed`, or only their orders. The numbers go to batch element b of
+ * the trial. */
 static void cache_fill(struct narrow_cache *cache, struct trial *trial, int64_t b, const fovea_format *k,
                        const fovea_format *v, int mixed, struct generator *generator) {
   const fovea_problem *p = &trial->problem;

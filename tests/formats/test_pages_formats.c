@@ -13,7 +13,7 @@
 
 enum { PAGES = 7, TABLE = 4, KV_HEADS = 2, LAYERS = 2, ENTRIES = 2 };
 
-/* Positions of each entry: in these pages, in row position % page_rows. */
+/* Positions of each batch element: in these pages, in row position % page_rows. */
 struct places {
   int32_t table[ENTRIES][3 * TABLE];
   int64_t begins[ENTRIES], ends[ENTRIES];

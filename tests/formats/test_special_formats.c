@@ -75,7 +75,7 @@ static void spoil_number(struct scene *scene, int values, int zero, int64_t head
          side->format.scale_type == FOVEA_F32 ? 4 : 2);
 }
 
-/* The scale is that of a key if bit 0 of `sides` is set, of a value if bit 1 is. */
+/* The scale belongs to a key if bit 0 of `sides` is set, to a value if bit 1 is. */
 static void try_scale(fovea_format_name name, fovea_type type, int special, int sides, int64_t queries,
                       struct generator *generator) {
   struct scene scene;

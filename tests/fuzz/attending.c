@@ -84,7 +84,7 @@ static void destroy(struct attention *attention) {
   free(attention->expected_lse);
 }
 
-/* The first wanted key of an entry; then after its last. */
+/* The first wanted key of a batch element; then after its last. */
 static int64_t first_key(const struct attention *attention, int64_t entry) {
   const int64_t begin = attention->begins[entry], first = attention->problem.keys.begin;
   return begin > first ? begin : first;
@@ -95,7 +95,7 @@ static int64_t end_key(const struct attention *attention, int64_t entry) {
   return wanted != FOVEA_UNLIMITED && wanted < end ? wanted : end;
 }
 
-/* Whether rows would lie before all keys of an entry by an offset that nobody set, and that matters. */
+/* Whether rows would lie before all keys of a batch element by an offset that nobody set, and that matters. */
 static int has_lost_rows(const fovea_problem *problem, int64_t keys) {
   const int window = problem->window_left != FOVEA_UNLIMITED || problem->window_right != FOVEA_UNLIMITED;
   if (problem->offset != FOVEA_OFFSET_BOTTOM_RIGHT || (!problem->causal && !window && problem->chunks.size == 0))

@@ -25,16 +25,16 @@ struct row tensor_row_at(const void *data, fovea_type type, fovea_strides stride
                          int64_t row);
 struct row page_row(const fovea_pages *pages, int values, int64_t page, int64_t head, int64_t row);
 
-/* Whether segments ascend without overlaps, with pointers that can be those of such elements. */
+/* Whether segments ascend without overlaps, with pointers that are aligned for the elements. */
 int sequence_ascends(const fovea_sequence *sequence);
-/* Whether they also hold these positions. With holes, whether they reach after the last. */
+/* Whether segments also hold the positions begin to end - 1. With holes, whether they reach after the last. */
 int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end);
 int sequence_reaches(const fovea_sequence *sequence, int64_t begin, int64_t end);
 /* Whether some segment holds a position. */
 int holds_position(const fovea_sequence *sequence, int64_t position);
-/* Whether segments that know their heads and dims have those of a call that wants these positions. */
+/* Whether segments that know their heads and dims fit a call that wants these positions. */
 int sequence_fits(const fovea_sequence *sequence, const struct row_shape *shape, int64_t begin, int64_t end);
-/* The one that holds a position. */
+/* The segment that holds a position. */
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position);
 
 /* Marks all rows at these positions, or at one. If rows are read at several, whole panels may be read. */

@@ -237,7 +237,7 @@ static int64_t entry_keys(const fovea_problem *problem, int64_t b) {
   return problem->kv_lens != NULL ? problem->kv_lens[b] : problem->kv_len;
 }
 
-/* A mask that begins at a later key than the first, the same for all entries or not. */
+/* A mask that begins at a later key than the first, the same for all batch elements or not. */
 static void take_mask_begin(struct description *description, struct bytes *bytes, enum description_kind kind) {
   fovea_problem *problem = &description->problem;
   if (problem->mask.type == FOVEA_MASK_NONE) return;

@@ -103,7 +103,7 @@ static fovea_range any_range(struct bytes *bytes, int64_t length) {
   return (fovea_range){begin, begin + bytes_below(bytes, length - begin + 1)};
 }
 
-/* The strides of a part are contiguous; those of all keep what the layout says, or their default. */
+/* The strides of a part are contiguous; the strides of all scores are the layout's, or their default. */
 static void take_score_part(fovea_problem *problem, struct bytes *bytes) {
   if (bytes_one_in(bytes, 2) || problem->batch < 1 || problem->batch > 64) return;
   problem->scores.heads = any_range(bytes, problem->heads);
@@ -162,7 +162,7 @@ static void take_scales_or_modes(fovea_problem *problem, struct bytes *bytes, en
   }
 }
 
-/* Sound problems have only those that their modes know. */
+/* Sound problems have only channel numbers that their modes know. */
 static void take_vectors(fovea_problem *problem, struct bytes *bytes, enum description_kind kind) {
   if (problem->modes.score != FOVEA_MODE_INT8 && problem->modes.value != FOVEA_MODE_INT8) return;
   const int64_t choice = bytes_below(bytes, 64);

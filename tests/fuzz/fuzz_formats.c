@@ -1,6 +1,7 @@
 /* Attention over segments whose keys and values have formats, of any descriptors, with codes and scales anywhere in
- * one memory. A descriptor without meaning is refused; else no byte is read that the header does not name, and the
- * bits are those of attention over f32 tensors that hold the numbers. Pages with formats make such segments. */
+ * one memory. A descriptor without meaning is refused; else no byte is read that the header does not name, and
+ * attention has the bits of attention over f32 tensors that hold the numbers. Pages with formats make such
+ * segments. */
 #include "arch/codes.h"
 #include "arena.h"
 #include "expect.h"
@@ -90,7 +91,7 @@ static unsigned char *lay_out(struct scene *scene, int axes, const int64_t *exte
   return place < 0 ? NULL : scene->arena.memory + place + lowest;
 }
 
-/* Memory for zeros with the strides of scales; that of the scales if there is no other. */
+/* Memory for zeros with the strides of scales; the memory of the scales if there is no other. */
 static void *lay_out_again(struct scene *scene, const int64_t extent[3], const int64_t stride[3], void *scales) {
   int64_t lowest = 0, size = 4;
   for (int axis = 0; axis < 3; axis++) {

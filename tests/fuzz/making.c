@@ -16,7 +16,6 @@ static void prepare(struct made *made) {
   memset(made, 0x5a, sizeof *made);
 }
 
-/* From segment `from` on. */
 static void expect_untouched_segments(const struct made *made, int64_t from) {
   const size_t size = (size_t)(TABLE - from) * sizeof(fovea_segment);
   EXPECT(memcmp(made->segments + from, made->untouched + from, size) == 0);

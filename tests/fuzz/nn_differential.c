@@ -83,7 +83,7 @@ static size_t scratch_size(struct nn_scene *s, int workers) {
       fovea_nn_differential_scratch_size(&differential, &problem, with_threads(workers), measured_size(), NULL));
 }
 
-/* Q is in use if an entry has keys. */
+/* Q is in use if a batch element has keys. */
 static int reads_q(const fovea_problem *p) {
   for (int64_t b = 0; b < p->batch; b++)
     if (p->q_len > 0 && (p->kv_lens ? p->kv_lens[b] : p->kv_len) > 0) return 1;

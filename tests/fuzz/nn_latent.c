@@ -112,7 +112,7 @@ static int absorb_has_meaning(const struct nn_scene *s) {
 
 const struct nn_kind nn_kind_latent_absorb = {make_absorb, run_absorb, absorb_has_meaning, 0, NULL, 0};
 
-/* Each entry has a cache of one segment, which holds all its positions. */
+/* Each batch element has a cache of one segment, which holds all its positions. */
 static void make_cache(struct nn_scene *s) {
   const int64_t width = latent.kv_lora_rank + latent.qk_rope_head_dim, most = problem.kv_len;
   const fovea_type type = nn_type(s);

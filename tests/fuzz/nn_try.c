@@ -45,7 +45,7 @@ static void image_destroy(const struct nn_scene *scene, struct image *image) {
 }
 
 /* While the call runs, the gaps between rows are out of bounds. A tensor of which another part is an output may not
- * be closed, but none of these has gaps of its own. */
+ * be closed, but such a tensor has no gaps of its own. */
 static fovea_status run(const struct nn_kind *kind, struct nn_scene *scene, const char *isa,
                         const fovea_execution *execution, fovea_error *error) {
   fovea_execution on_set = *on_isa(NULL);

@@ -208,13 +208,13 @@ void scene_punch(struct scene *scene, int64_t entry) {
   last = end->first + end->rows;
   if (last - first < 3 || last - first > 1024) return;
   const int64_t begin = first + bytes_below(bytes, last - first - 1);
-  const int64_t behind = begin + 1 + bytes_below(bytes, last - begin - 1);
+  const int64_t resumed = begin + 1 + bytes_below(bytes, last - begin - 1);
   for (int64_t i = 0; i < sequence->count; i++) {
     const fovea_segment segment = sequence->segments[i];
     const int64_t after = segment.first + segment.rows;
-    int64_t again = behind > segment.first ? behind : segment.first; /* where rows are held again */
+    int64_t again = resumed > segment.first ? resumed : segment.first; /* where rows are held again */
     if (segment.k_layout == FOVEA_KEYS_IN_PANELS) again = (again + 15) / 16 * 16;
-    if (begin >= after || behind <= segment.first) {
+    if (begin >= after || resumed <= segment.first) {
       pieces[count++] = segment;
       continue;
     }

@@ -40,7 +40,7 @@ struct new_rows {
   int64_t *firsts, *counts, *positions;
   double *frequencies;
   unsigned char *pair_axes;
-  int64_t batch; /* entries of the lists */
+  int64_t batch; /* elements of the lists */
   int rotated;   /* whether keys are rotated */
 };
 

@@ -18,7 +18,7 @@ static int create_strided(struct region *region, int64_t batch, int64_t heads, i
   return create(region, batch, heads, rows, dim, strides.batch, strides.head, strides.row, bits);
 }
 
-/* The length of the longest entry of a packed batch, else `otherwise`. */
+/* The length of the longest sequence of a packed batch, else `otherwise`. */
 static int64_t longest(const int32_t *cu_seqlens, int64_t batch, int64_t otherwise) {
   int64_t most = 0;
   if (cu_seqlens == NULL) return otherwise;
@@ -49,7 +49,7 @@ static int64_t keys_end(const fovea_problem *p) {
   return p->keys.end == FOVEA_UNLIMITED ? p->kv_len : p->keys.end;
 }
 
-/* Keys outside the wanted range are not read. In packed batches keys are counted within each entry. */
+/* Keys outside the wanted range are not read. In packed batches keys are counted within each sequence. */
 static void narrow(struct region *region, const fovea_problem *p) {
   if (p->cu_seqlens_kv != NULL) return;
   region->first_row = p->keys.begin;
@@ -281,7 +281,7 @@ int tensors_are_untouched(const struct tensors *tensors) {
   return untouched;
 }
 
-/* Limits the rows that are read to those of the batch elements. */
+/* Limits the rows that are read to the rows of the batch elements. */
 static void limit_rows(struct region *region, const fovea_problem *problem) {
   if (problem->cu_seqlens_q == NULL) return;
   region->first_row = problem->cu_seqlens_q[0];
@@ -318,7 +318,7 @@ static int is_written(const struct region *region, const fovea_problem *problem,
 int tensors_are_written(const struct tensors *tensors, const fovea_problem *problem, int with_lse) {
   int right = 1;
   for (int i = TENSOR_O; i < TENSOR_TERMS; i++) {
-    /* A key may be -1, which looks untouched; packed entries leave rows of their parts of scores. */
+    /* A key may be -1, which looks untouched; packed sequences leave rows of their parts of scores. */
     const int is_part = i == TENSOR_SCORES && problem_score_part(problem).by_entry;
     if (i == TENSOR_TOP_KEYS || is_part || (i == TENSOR_SCORES && problem->scores.rows.end != FOVEA_UNLIMITED))
       continue;

@@ -22,7 +22,7 @@ enum tensor_name {
   TENSOR_TOP_KEYS,
   TENSOR_TOP_SCORES,
   TENSOR_COLUMN_SUMS,
-  TENSOR_TERMS, /* inputs again: those of the first term */
+  TENSOR_TERMS, /* inputs again: the numbers of the first term */
   TENSOR_HEAD_SCALES = TENSOR_TERMS + FOVEA_POSITION_TERMS_LIMIT,
   TENSOR_ROW_SCALES,
   TENSOR_KEY_CENTRE,

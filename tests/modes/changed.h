@@ -19,8 +19,8 @@ uint32_t lse_bits(const struct trial *trial, int64_t row);
 typedef void change(struct trial *trial, float number);
 typedef void comparison(const struct trial *changed, const struct trial *clean);
 
-/* In every pair of modes, or in those of a list that ends with 0, on each set; once more with K and V in bf16, for
- * the contract's bits alone. */
+/* In every pair of modes, or in the pairs of a list that ends with 0, on each set; once more with K and V in bf16,
+ * for the contract's bits alone. */
 void run_changed(change *change_it, float number, comparison *check);
 void run_changed_in(const int *modes, change *change_it, float number, comparison *check);
 

@@ -243,7 +243,7 @@ static struct state merge(const struct contract_mode_row *row, struct state left
   return (struct state){m, fmaf(right.l, b, left.l * a), left.o};
 }
 
-/* What fixed vectors do to the state of a span, or of a part of one that ends as a state of its own. */
+/* What channel numbers do to the state of a span, or of a part of a span that ends as a state of its own. */
 static struct state finish_span(const struct contract_mode_row *row, const struct query *query,
                                 struct state state) {
   if (state.o == NULL) return state;

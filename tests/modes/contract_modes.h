@@ -7,7 +7,7 @@
 
 enum contract_mode { MODE_EXACT, MODE_BF16, MODE_INT8 };
 
-/* Fields that an initialiser leaves out are absent features. Numbers are f32, widened from what is stored. */
+/* Fields that an initialiser leaves out are absent features. Numbers are f32, converted from what is stored. */
 struct contract_mode_row {
   enum contract_mode scores, values;
   const float *q;

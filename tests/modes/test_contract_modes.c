@@ -1,5 +1,5 @@
-/* The contract of fast modes: with both halves exact it is that of exact mode; the others keep to the bounds of
- * their study against float64. */
+/* The contract of fast modes: with both halves exact it is the contract of exact mode; other pairs of modes keep to
+ * the bounds of their study against float64. */
 #include "contract_modes.h"
 
 #include "contract.h"
@@ -14,7 +14,7 @@ enum { DIM = 64, KEYS = 700 };
 
 struct scene {
   float q[DIM], k[KEYS * DIM], v[KEYS * DIM], term[KEYS], sink;
-  int64_t first, last; /* seen keys */
+  int64_t first, last; /* visible keys */
 };
 
 static int sees(const void *rules, int64_t position) {

@@ -1,6 +1,6 @@
-/* The vectors of int8 mode that a caller fixes beforehand: what they mean, the bits of the contract on every
- * instruction set, and one answer, whatever the way. Codes that are stored with a centre are in
- * formats/test_int8_rows.c; random problems of other tests have vectors, too. */
+/* The channel numbers of int8 mode, which a caller fixes beforehand: what they mean, the bits of the contract on
+ * every instruction set, and one answer, whatever the way. Codes that are stored with a centre are in
+ * formats/test_int8_rows.c; random problems of other tests have channel numbers, too. */
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/modes.h"
@@ -197,7 +197,8 @@ static void test_meaning(void **state) {
   }
 }
 
-/* A state with vectors means what others mean: it merges with one of exact mode over the keys that follow. */
+/* A state with channel numbers means what others mean: it merges with a state of exact mode over the keys that
+ * follow. */
 static void test_states_of_other_modes(void **state) {
   (void)state;
   enum { CUT = 200 };
@@ -269,7 +270,7 @@ static void test_special_numbers(void **state) {
         }
 }
 
-/* The sum of products with the centre leaves f32, while those of codes do not: the row is NaN. */
+/* The sum of products with the centre leaves f32, while sums of products of codes do not: the row is NaN. */
 static void test_far_centres(void **state) {
   (void)state;
   static const float sizes[] = {0x1p127f, -0x1p127f, 0x1p120f};

@@ -219,7 +219,7 @@ static void test_split_keys(void **state) {
   }
 }
 
-/* Entries, heads and rows of a batch are as they are alone. */
+/* Batch elements, heads and rows of a batch are as they are alone. */
 static void test_parts_of_batches(void **state) {
   (void)state;
   enum { BATCH = 2, HEADS = 4, ROWS = 50, PIECE = 17 };

@@ -1,6 +1,6 @@
 /* What products of AMX's tiles compute, bit for bit: the dot16 of bf16 mode (docs/numerics.md, section 16) is
  * Intel's pseudocode of TDPBF16PS. Runs where the CPU has AMX and the system permits it, and says so if it does
- * not. Compiled with -mamx-tile -mamx-bf16 -mamx-int8, or with EMULATED_TILES, which tests those of
+ * not. Compiled with -mamx-tile -mamx-bf16 -mamx-int8, or with EMULATED_TILES, which tests the tiles of
  * emulated_tiles.c. */
 #define _GNU_SOURCE /* syscall */
 #include "support/check.h"

@@ -40,7 +40,7 @@ void make_models(int norm_first);
 /* All positions at once. The second source is shorter. */
 void make_call(struct call *c, float *y);
 
-/* Caches of all entries and layers. */
+/* Caches of all batch elements and layers. */
 struct cache {
   float k[CACHE], v[CACHE];
   fovea_segment segments[BATCH];

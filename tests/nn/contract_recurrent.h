@@ -7,7 +7,7 @@
 /* w . tanh(q + k), or, with a slope that is not negative, w . LeakyReLU(q + k) */
 float contract_additive(const float *q, const float *k, const float *w, int64_t dim, float slope);
 
-/* The weights of `count` keys, of which those are seen that `seen` says, from their scores r of scale 1. */
+/* The weights of `count` keys, visible where `seen` says so, from their scores r of scale 1. */
 void contract_weights(const float *r, const unsigned char *seen, int64_t count, float *weights);
 
 float contract_sigmoid(float x);

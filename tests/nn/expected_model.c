@@ -40,7 +40,7 @@ float *expected_linear(const fovea_nn_linear *linear, const float *x, int64_t ro
   return y;
 }
 
-/* Keys or values of heads side by side, with one more in front of each entry if there is a bias. */
+/* Keys or values of heads side by side, with one more in front of each batch element if there is a bias. */
 static float *with_bias(float *rows, const float *bias, int64_t batch, int64_t *length, int64_t width) {
   if (!bias) return rows;
   float *all = numbers_create(batch * (*length + 1) * width);

@@ -15,7 +15,7 @@ struct struct_kind {
 enum { KIND_NUMBERS = 256 };
 extern float kind_x[KIND_NUMBERS], kind_weights[KIND_NUMBERS], kind_y[KIND_NUMBERS];
 
-/* Those of variants of attention. */
+/* Kinds of variants of attention. */
 extern const struct struct_kind variant_kinds[];
 extern const int variant_kind_count;
 void variant_kinds_set_up(void);

@@ -15,7 +15,7 @@ extern float x[NUMBERS], plain[NUMBERS], weights[WEIGHTS], tiny[WIDTH * WIDTH];
 extern uint16_t halves[NUMBERS];
 extern int32_t ids[MANY * LENGTH];
 
-/* Entries of a batch. With so many that there is work for more than one thread, each kind of call is made once, and
+/* Batch elements. With so many that there is work for more than one thread, each kind of call is made once, and
  * outputs are of 16 bits: there is not room for more. */
 extern int64_t batch;
 extern fovea_type output_type;
@@ -31,7 +31,7 @@ int surroundings_set_up(void **state);
 /* Calls act() on every instruction set, then in threads. */
 void assert_everywhere(void (*act)(void));
 
-/* Entries of the batch in threads: at first MANY, at most as many. */
+/* Batch elements in threads: at first MANY, at most as many. */
 extern int64_t many;
 
 int64_t rows_now(void);

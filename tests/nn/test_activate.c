@@ -44,7 +44,7 @@ static void test_accuracy(void **state) {
   static const struct {
     const char *name;
     fovea_nn_activation activation;
-    float hard; /* where the worst error of these is */
+    float hard; /* where its worst error was */
     double most;
   } functions[] = {{"GELU", FOVEA_NN_GELU, -0x1.64ce6ep+3f, 2.0},
                    {"GELU_TANH", FOVEA_NN_GELU_TANH, -0x1.69951cp+2f, 2.0},

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where row i of entry b lies. GAPS: each entry has one row more than are used. */
+/* Where row i of batch element b lies. GAPS: each batch element has one row more than are used. */
 enum order { ENTRIES_FIRST, ROWS_FIRST, GAPS, ORDERS };
 
 struct shape {
@@ -38,7 +38,7 @@ struct problem {
   fovea_nn_additive additive;
   fovea_nn_additive_tensors tensors;
   int64_t *starts, *edges;
-  unsigned char *seen; /* [entry][row][key] */
+  unsigned char *seen; /* [batch element][row][key] */
   float *expected_o, *expected_weights;
 };
 
@@ -290,7 +290,7 @@ static void test_bits(void **state) {
   }
 }
 
-/* Several tiles of rows, with a last one that is smaller; more entries than rows of a tile. */
+/* Several tiles of rows, with a last one that is smaller; more batch elements than rows of a tile. */
 static void test_tiles(void **state) {
   (void)state;
   struct generator generator = {2};
@@ -377,7 +377,7 @@ static void test_edges_are_a_mask(void **state) {
   }
 }
 
-/* A score of -Inf is seen: its value counts, with a weight of 0. */
+/* A key with a score of -Inf is visible: its value counts, with a weight of 0. */
 static void test_infinite_scores(void **state) {
   (void)state;
   const float w = -INFINITY, q = 0.5f, keys[4] = {1, 2, -1, 4}, values[4] = {1, 2, 3, INFINITY};
@@ -389,7 +389,7 @@ static void test_infinite_scores(void **state) {
   fovea_nn_additive_tensors_init(&tensors, &additive, 1, 1, 4, 1, &q, keys, values, &o);
   tensors.weights = weights;
   assert_int_equal(fovea_nn_additive_run(&additive, &tensors, NULL, NULL), FOVEA_OK);
-  assert_true(isnan(o) && isnan(weights[0])); /* +Inf is seen, too */
+  assert_true(isnan(o) && isnan(weights[0])); /* a key with +Inf is visible, too */
   const float three[3] = {1, 2, 4}, some[3] = {1, 2, INFINITY};
   fovea_nn_additive_tensors_init(&tensors, &additive, 1, 1, 3, 1, &q, three, some, &o);
   assert_int_equal(fovea_nn_additive_run(&additive, &tensors, NULL, NULL), FOVEA_OK);

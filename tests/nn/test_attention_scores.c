@@ -1,4 +1,4 @@
-/* Scores of a layer of attention as an output: those of the core call, and their average over heads. */
+/* Scores of a layer of attention as an output: the scores of the core call, and their average over heads. */
 #include "nn/contract_nn.h"
 #include "support/check.h"
 #include "support/error_says.h"
@@ -143,7 +143,7 @@ static void test_strides_and_scratch(void **state) {
     }
 }
 
-/* Rows that belong to no entry are not written; keys count from the entry's first. */
+/* Rows that belong to no sequence are not written; keys count from the sequence's first. */
 static void test_packed(void **state) {
   (void)state;
   static const int32_t q[] = {1, 4, 9}, kv[] = {0, 6, 20};

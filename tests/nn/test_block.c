@@ -353,7 +353,7 @@ static void take_seed_layer(const struct test_case *test, int number, int64_t wi
   join(p);
 }
 
-/* Ids to rows: embedding times sqrt(dim), plus sinusoids at positions from 0 on in each entry. */
+/* Ids to rows: embedding times sqrt(dim), plus sinusoids at positions from 0 on in each batch element. */
 static void embed(const struct test_case *test, int64_t batch, int64_t length, int64_t width, float *rows) {
   const struct array *tokens = case_input(test, "embedding_weight"), *ids = case_input(test, "ids");
   fovea_nn_embedding embedding;
@@ -376,7 +376,7 @@ static void embed(const struct test_case *test, int64_t batch, int64_t length, i
 }
 
 /* The encoder of a walk-through of PyTorch: 1,000 tokens, 128 dims, 4 heads, 2 layers, 523,776 weights. Its mask is
- * 1 for keys that are seen. */
+ * 1 for keys that are visible. */
 static void test_encoder(void **state) {
   (void)state;
   struct test_case test;

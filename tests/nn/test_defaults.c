@@ -1,5 +1,5 @@
-/* Defaults of layers' structs belong to the sizes that they have when they are used: strides of an initialiser that
- * was given other sizes, or another layer, are those of the layer that runs. */
+/* Defaults of layers' structs belong to the sizes that they have when they are used: if an initialiser was given
+ * other sizes, or another layer, strides fit the layer that runs. */
 #include "support/check.h"
 
 #include <fovea/embedding.h>

@@ -1,5 +1,5 @@
-/* Stacks of layers: the bits of their steps by single calls, of an entry alone, packed and token by token; a whole
- * encoder of PyTorch's, from ids to the final norm; scratch. */
+/* Stacks of layers: the bits of their steps by single calls, of a batch element alone, packed and token by token; a
+ * whole encoder of PyTorch's, from ids to the final norm; scratch. */
 #include "conformance/case.h"
 #include "nn/stack.h"
 #include "support/check.h"
@@ -49,7 +49,7 @@ static void normalise(const fovea_nn_norm *norm, float *rows) {
   assert_int_equal(fovea_nn_norm_run(norm, &call, NULL, NULL), FOVEA_OK);
 }
 
-/* Entry by entry, so that positions are those of a call's rows. */
+/* Batch element by batch element, so that positions count a call's rows. */
 static void embed(float *y) {
   for (int b = 0; b < BATCH; b++) {
     fovea_nn_embedding_rows rows;
@@ -186,12 +186,12 @@ static void test_ids(void **state) {
   assert_memory_equal(y, expected, sizeof y);
 }
 
-/* ---- Entries ---- */
+/* ---- Batch elements ---- */
 
-/* Entry 1 has so many rows. */
+/* Batch element 1 has so many rows. */
 enum { SHORT = 4, PACKED = LENGTH + SHORT };
 
-/* Rows of both entries alone, and the second one's SHORT rows. */
+/* Rows of both batch elements alone, and the SHORT rows of the second. */
 static void compute_alone(float *y) {
   for (int b = 0; b < BATCH; b++) {
     fovea_nn_encoder_rows rows;
@@ -249,7 +249,7 @@ static void test_rows_first(void **state) {
     assert_memory_equal(y + i * WIDTH, expected + (i % BATCH * LENGTH + i / BATCH) * WIDTH, WIDTH * sizeof *y);
 }
 
-/* A model of a language: causal, over caches that all layers share. The second entry is ahead by two. */
+/* A model of a language: causal, over caches that all layers share. The second batch element is ahead by two. */
 static void test_token_by_token(void **state) {
   (void)state;
   static float memory[2][STACK_LAYERS * BATCH * LENGTH * WIDTH], expected[SIZE], y[BATCH * WIDTH];
@@ -272,7 +272,7 @@ static void test_token_by_token(void **state) {
   }
   const fovea_sequence second = sequences[1];
   for (int i = -2; i < LENGTH; i++) {
-    const int b = i < 0 ? 1 : 0, ended = i + 2 >= LENGTH; /* which entries have a token at this step */
+    const int b = i < 0 ? 1 : 0, ended = i + 2 >= LENGTH; /* which batch elements have a token at this step */
     const int64_t firsts[BATCH] = {i < 0 ? i + 2 : i, i + 2}, lengths[BATCH] = {firsts[0] + 1, firsts[1] + 1};
     const int32_t step[BATCH] = {ids[b * LENGTH + firsts[0]], ids[LENGTH + (ended ? 0 : firsts[1])]};
     const int64_t batch = i < 0 || ended ? 1 : BATCH;
@@ -388,7 +388,7 @@ static void take_layer(const struct test_case *test, int number, int64_t width, 
   fovea_nn_block_init(&l->block, &l->self_attention, &l->norms[0], &l->up, &l->down, &l->norms[2]);
 }
 
-/* 1,000 tokens, 128 dims, 4 heads, 2 layers. Its mask is 1 for keys that are seen. */
+/* 1,000 tokens, 128 dims, 4 heads, 2 layers. Its mask is 1 for keys that are visible. */
 static void test_walk_through(void **state) {
   (void)state;
   const char *directory = getenv("FOVEA_CONFORMANCE_DIR");

@@ -204,7 +204,7 @@ static void test_memories(void **state) {
   c.tensors[2].memory = c.memory;
   c.tensors[2].cache.sequences = padded.sequences;
   prepare(&c, &c.problems[2], &c.tensors[2], NULL);
-  for (int i = 0; i < SOURCE * STACK_DIM; i++) /* the second entry's first head, which has SHORT rows */
+  for (int i = 0; i < SOURCE * STACK_DIM; i++) /* the second batch element's first head, which has SHORT rows */
     assert_int_equal(padded.k[SOURCE * WIDTH + i] != 0, i < SHORT * STACK_DIM);
 
   make_cache(&other);

@@ -122,7 +122,7 @@ static void test_refused(void **state) {
 static float caches[2][CACHE], memory[SIZE + 1];
 static fovea_rotary rotary;
 
-/* A step of a decoder: one row of each entry, whose layers append it to their caches. */
+/* A step of a decoder: one row of each batch element, whose layers append it to their caches. */
 struct step {
   struct over self, cross;
   fovea_segment segments[BATCH];
@@ -247,7 +247,7 @@ static void test_end_of_memory(void **state) {
 
 /* ---- Positions ---- */
 
-/* Positions that the embedding alone takes, and those of entries that have ended. */
+/* Positions that the embedding alone takes, and positions of batch elements that have ended. */
 static void test_positions(void **state) {
   (void)state;
   static float y[SIZE], expected[SIZE];
@@ -281,7 +281,7 @@ static void test_positions(void **state) {
   assert_memory_equal(y, expected, sizeof y);
 }
 
-/* An entry without rows has no position. */
+/* A batch element without rows has no position. */
 static void test_ended(void **state) {
   (void)state;
   static float y[BATCH * WIDTH];
@@ -383,7 +383,7 @@ static void test_score_layouts(void **state) {
   }
   const fovea_strides strides = {2 * STACK_HEADS * LENGTH * INNER, LENGTH * INNER, INNER};
   both.self.problem.scores.strides = both.cross.problem.scores.strides = strides;
-  both.cross.tensors.scores = turns + STACK_HEADS * LENGTH * INNER; /* of each entry after those of self */
+  both.cross.tensors.scores = turns + STACK_HEADS * LENGTH * INNER; /* each after the scores of self */
   both.rows.self_score_layer = both.rows.cross_score_layer = LENGTH;
   run(&both.rows);
   for (int i = 0; i < STACK_LAYERS; i++)

@@ -109,7 +109,7 @@ static void test_layer(void **state) {
     assert_memory_equal(y + i * IN, expected + (i % BATCH * TARGET + i / BATCH) * IN, IN * sizeof *y);
 }
 
-/* Those that rows have without a list. */
+/* The positions that rows have without a list. */
 static void test_usual_positions(void **state) {
   (void)state;
   static float y[ROWS * IN], expected[ROWS * IN];

@@ -148,7 +148,7 @@ static void test_threads(void **state) {
   norm_destroy(&t);
 }
 
-/* The sum takes the place of the residual, and y that of x; or the other way round. */
+/* The sum takes the place of the residual, and y the place of x; or the other way round. */
 static void test_in_place(void **state) {
   (void)state;
   for (int swapped = 0; swapped < 2; swapped++)

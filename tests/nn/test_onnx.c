@@ -42,7 +42,7 @@ static fovea_status run_map(const struct test_case *test, const struct array *x,
   return fovea_nn_activate(&map, strcmp(test->op, "Gelu") == 0 ? gelu : FOVEA_NN_RELU, NULL, NULL);
 }
 
-/* A matrix of the case, times a factor, turned if asked for: `rows` and `columns` are those of the result. */
+/* A matrix of the case, times a factor, turned if asked for: the result has `rows` and `columns`. */
 static float *take_matrix(const float *from, int64_t rows, int64_t columns, int turned, double factor) {
   float *to = malloc((size_t)(rows * columns) * sizeof *to);
   if (!to) abort();
@@ -76,7 +76,7 @@ static fovea_status run_gemm(const struct test_case *test, float *y) {
   return status;
 }
 
-/* An axis, counted from the last one but one; those that are not there have one element. */
+/* An axis, counted from the last one but one; axes that are not there have one element. */
 static int64_t outer_axis(const struct array *x, int before_last) {
   const int axis = x->rank - 2 - before_last;
   return x->rank > 1 && axis >= 0 ? x->shape[axis] : 1;
@@ -142,7 +142,7 @@ static fovea_status run_case(const struct test_case *test, float *y) {
                                            : run_map(test, &test->inputs[0], y);
 }
 
-/* Whether the results are those of the case, to twenty units of f32 and a little; of f16 to one unit, since ONNX's
+/* Whether the results are as the case says, to twenty units of f32 and a little; of f16 to one unit, since ONNX's
  * reference computes in f16. */
 static int agrees(const struct test_case *test) {
   const struct array *expected = &test->outputs[0];

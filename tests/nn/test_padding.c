@@ -1,5 +1,5 @@
-/* Layers over padded batches: padding after the rows of an entry or in front of them changes no bit of the others,
- * whatever it holds, and a diagonal that nobody asked for is refused before anything is written. */
+/* Layers over padded batches: padding after the rows of a batch element or in front of them changes no bit of the
+ * others, whatever it holds, and a diagonal that nobody asked for is refused before anything is written. */
 #include "nn/stack.h"
 #include "support/check.h"
 #include "support/error_says.h"
@@ -52,7 +52,7 @@ static void expect(struct layer *layer, const float *from, float *to) {
   if (run(layer, from, to, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
-/* NaN everywhere but in the rows first[b] to first[b] + lengths[b] - 1 of each entry. */
+/* NaN everywhere but in the rows first[b] to first[b] + lengths[b] - 1 of each batch element. */
 static void make_rows(const int64_t *first) {
   struct generator generator = {4};
   for (int64_t i = 0; i < BATCH * ROW; i++) {
@@ -71,7 +71,7 @@ static void assert_alone(int is_encoder, int causal, const int64_t *first, const
   }
 }
 
-/* With rotary embedding, whose positions count from each entry's first row. */
+/* With rotary embedding, whose positions count from each batch element's first row. */
 static void test_tensors(void **state) {
   (void)state;
   static float y[BATCH * ROW];

@@ -43,7 +43,7 @@ static struct stack stack;
 static fovea_nn_attention attentions[LAYERS];
 static fovea_nn_block blocks[LAYERS];
 
-/* Six layers of the weights of three; those of `with_bias` have a key and a value of the bias. */
+/* Six layers of the weights of three; layer i has a key and a value of the bias if bit i of `with_bias` is set. */
 static void make_layers(unsigned with_bias) {
   stack_create(&stack, STACK_LAYERS, 0, 0, 5);
   for (int i = 0; i < LAYERS; i++) {

@@ -109,8 +109,8 @@ static void test_self_is_cross(void **state) {
   assert_memory_equal(y, expected, sizeof y);
 }
 
-/* Positions p + k are those at p, each pair rotated by the angle of k. Each of the five numbers is within 2^-25 of
- * the real one (and a little, for angles), and |sin| + |cos| is at most sqrt(2). */
+/* The sinusoids of position p + k are the sinusoids of p, each pair rotated by the angle of k. Each of the five
+ * numbers is within 2^-25 of the real one (and a little, for angles), and |sin| + |cos| is at most sqrt(2). */
 static void test_positions_rotate(void **state) {
   (void)state;
   enum { DIMS = 128 };

@@ -167,7 +167,7 @@ static void test_exact_angles(void **state) {
     assert_int_equal(fovea_nn_sinusoids(&rows, NULL, NULL), FOVEA_OK);
     assert_memory_equal(&row[2 * angles[i].pair], &angles[i].sine, sizeof(float));
     assert_memory_equal(&row[2 * angles[i].pair + 1], &angles[i].cosine, sizeof(float));
-    /* The frequencies base^(-i / pairs) are the first of those to base, of one wave more. */
+    /* The frequencies base^(-i / pairs) are the first of the frequencies to base, of one wave more. */
     float longer[2 * 130];
     rows.dim = rows.y_stride = rows.x_stride = 2 * angles[i].pairs + 2;
     rows.y = longer;

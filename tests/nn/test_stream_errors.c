@@ -202,7 +202,7 @@ static void test_broken(void **state) {
   float *x = frames_create(40, 0, &generator);
   compute_whole(&m, 40, x, expected);
   struct stream s = stream_create(&m, GUARD_AT_END);
-  PUSH_REFUSED(1, x, y, on_isa("pdp11"), FOVEA_ERROR_ARGUMENT, "isa: pdp11"); /* seen before anything is computed */
+  PUSH_REFUSED(1, x, y, on_isa("pdp11"), FOVEA_ERROR_ARGUMENT, "isa: pdp11"); /* before all else */
   static const float angles[2] = {1, 0};
   m.rotary.cosines = m.rotary.sines = angles;
   m.rotary.table_rows = 0;

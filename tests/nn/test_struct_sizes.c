@@ -238,7 +238,7 @@ static const struct struct_kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Kinds of layers, then those of variants; NULL after the last one. */
+/* Kinds of layers, then kinds of variants; NULL after the last one. */
 static const struct struct_kind *kind_at(int i) {
   if (i < KINDS) return &kinds[i];
   return i < KINDS + variant_kind_count ? &variant_kinds[i - KINDS] : NULL;

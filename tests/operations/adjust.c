@@ -91,8 +91,8 @@ static struct piece piece_of(const fovea_mask_tile *mask, int row, int rows, int
   return piece;
 }
 
-/* Pieces that are hidden at the mask's edge, or in a mask that repeats, may count as seen. In a mask of bits, the
- * bits that fill up the last byte may keep a piece from being plain. */
+/* Pieces that are hidden at the mask's edge, or in a mask that repeats, may count as visible. In a mask of bits,
+ * the bits that fill up the last byte may keep a piece from being plain. */
 static void check_pieces(const fovea_kernels *table, const fovea_mask_tile *mask, int vector,
                          fovea_mask_pieces pieces) {
   for (int p = 0; p * FOVEA_MASK_PIECE < FOVEA_BLOCK_KEYS; p++) {

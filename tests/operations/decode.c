@@ -43,7 +43,7 @@ static float key_element(const fovea_decode_score_args *args, int key, int64_t d
   return element(args->type, args->keys[key], args->panels ? panel_place(args->type, 0, dim) : dim);
 }
 
-/* Whole vectors are computed: rows and keys beyond those asked for get any scores. */
+/* Whole vectors are computed: rows and keys that nobody asked for get any scores. */
 static void expect_scores(const fovea_kernels *table, const fovea_decode_score_args *args) {
   static float k[FOVEA_BLOCK_KEYS][300];
   for (int key = 0; key < args->key_count; key++)

@@ -17,7 +17,7 @@ static inline float mask_bias(const fovea_mask_tile *mask, int row, int key) {
   return element(type_of_mask(mask->type), bytes, at);
 }
 
-/* Fills one key of a mask row. A piece of 16 keys is all seen, all hidden, or mixed. */
+/* Fills one key of a mask row. A piece of 16 keys is all visible, all hidden, or mixed. */
 static inline void fill_key(struct generator *generator, fovea_mask_type type, unsigned char *row, int key,
                             int kind) {
   const int seen = kind == 0 || (kind == 2 && generator_below(generator, 3) > 0);

@@ -26,7 +26,7 @@ static void fill_states(struct generator *generator, float *row_max, float *row_
   }
 }
 
-/* Merges the state of a block into that of the row, on the shadows. Returns whether the block has one. */
+/* Merges the state of a block into the row's state, on the shadows. Returns whether the block has a state. */
 static int expect_state(const fovea_softmax_args *args, int row, float m, float l) {
   float *row_max = shadow_of(args->row_max), *row_sum = shadow_of(args->row_sum);
   *(float *)shadow_of(args->maxima + row) = m;

@@ -11,7 +11,7 @@
 enum cache_kind {
   CACHE_CONTIGUOUS,  /* one segment, with room to grow */
   CACHE_CUT,         /* cut anywhere, rows */
-  CACHE_PANELS,      /* likewise, panels */
+  CACHE_PANELS,      /* cut anywhere, panels */
   CACHE_CUT_LAYOUTS, /* cut anywhere, rows and panels */
   CACHE_PAGED,       /* page, head, row */
   CACHE_PAGED_ROWS,  /* page, row, head */
@@ -28,8 +28,8 @@ struct cache {
   int memory_count;
 };
 
-/* Holds positions begins[b] (begins NULL: 0) to the entry's key length. With `mixed` types, each segment of a cache
- * that is cut has its own types; all of them must be able to hold the trial's numbers. */
+/* Holds positions begins[b] (begins NULL: 0) to the batch element's key length. With `mixed` types, each segment of
+ * a cache that is cut has its own types; all of them must be able to hold the trial's numbers. */
 struct cache cache_create(const struct trial *trial, enum cache_kind kind, int mixed, const int64_t *begins,
                           struct generator *generator);
 void cache_destroy(struct cache *cache);

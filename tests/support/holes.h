@@ -16,13 +16,13 @@ enum hole_kind {
   HOLE_KINDS
 };
 
-/* held[entry][position]: whether the key exists. The last one does. */
+/* held[batch element][position]: whether the key exists. The last one does. */
 struct holes {
   unsigned char *held[LISTED_ENTRIES];
   int64_t lengths[LISTED_ENTRIES];
 };
 
-/* Draws the holes of each entry. In `panels` a hole ends at a multiple of 16. */
+/* Draws the holes of each batch element. In `panels` a hole ends at a multiple of 16. */
 void holes_draw(struct holes *holes, const fovea_problem *problem, enum hole_kind kind, int panels,
                 struct generator *generator);
 void holes_free(struct holes *holes);
@@ -31,7 +31,7 @@ void holes_free(struct holes *holes);
 void holes_spoil(const struct holes *holes, struct trial *trial);
 
 /* The problem with a mask of all keys that says what the trial's own mask says, and hides keys that do not exist.
- * Its other inputs are those of trial_create() with this seed. */
+ * Its other inputs are as of trial_create() with this seed. */
 struct trial trial_with_mask_of(const struct trial *trial, uint64_t seed, const struct holes *holes);
 
 /* Makes segments of the stretches that exist. */

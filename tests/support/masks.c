@@ -62,7 +62,7 @@ void mask_set(struct mask *mask, int64_t batch, int64_t head, int64_t row, int64
   unsigned char *at = element(mask, batch, head, row, key, &bit);
   const int seen = value != -INFINITY;
   if (mask->type == FOVEA_MASK_BOOL) {
-    *at = (unsigned char)(seen ? 1 << (row + key) % 8 : 0); /* any value but 0 is seen */
+    *at = (unsigned char)(seen ? 1 << (row + key) % 8 : 0); /* any value but 0 is visible */
   } else if (mask->type == FOVEA_MASK_BITS) {
     *at = (unsigned char)((*at & ~(1 << bit)) | seen << bit);
   } else if (mask->type == FOVEA_MASK_F32) {

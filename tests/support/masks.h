@@ -1,5 +1,5 @@
 /* A mask tensor in guarded memory that holds exactly the elements that its strides span. Tests read and write
- * numbers that are added to scores: a boolean mask holds 0 (seen) and -Inf. */
+ * numbers that are added to scores: a boolean mask holds 0 (visible) and -Inf. */
 #ifndef FOVEA_TESTS_MASKS_H
 #define FOVEA_TESTS_MASKS_H
 
@@ -19,11 +19,12 @@ const char *mask_type_name(fovea_mask_type type);
 /* Whether values are added to scores: f32, f16, bf16. */
 int mask_is_additive(fovea_mask_type type);
 
-/* The mask of a problem, over the rows and keys of its longest entry. Bits that belong to no element are 1. */
+/* The mask of a problem, over the rows and keys of its longest batch element. Bits that belong to no element are
+ * 1. */
 struct mask mask_create(const fovea_problem *problem, enum guarded_edge edge);
 void mask_destroy(struct mask *mask);
 
-/* Values are rounded to the mask's type; in a boolean mask all values except -Inf are seen. */
+/* Values are rounded to the mask's type; in a boolean mask all values except -Inf are visible. */
 void mask_set(struct mask *mask, int64_t batch, int64_t head, int64_t row, int64_t key, float value);
 float mask_get(const struct mask *mask, int64_t batch, int64_t head, int64_t row, int64_t key);
 
@@ -41,7 +42,7 @@ enum mask_pattern {
   MASK_PATTERNS
 };
 
-/* In additive masks keys that are seen get random values, every third of them 0. Elements are set in the order of
+/* In additive masks visible keys get random values, every third of them 0. Elements are set in the order of
  * the indices, so that a mask holds the same in any layout. */
 void mask_fill_random(struct mask *mask, uint64_t seed, enum mask_pattern pattern);
 

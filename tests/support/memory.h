@@ -9,7 +9,7 @@
 void *memory_allocate(size_t size);
 void memory_free(void *memory);
 
-/* An allocator that serves *allowed requests and refuses those that follow. *allowed counts down. */
+/* An allocator that serves *allowed requests and refuses the requests that follow. *allowed counts down. */
 fovea_allocator memory_allocator(int *allowed);
 
 #endif

@@ -8,10 +8,10 @@
 
 #include <fovea/fovea.h>
 
-/* Whether the contract of the problem's rows is that of modes (modes/contract_modes.h). */
+/* Whether the contract of modes holds for the problem's rows (modes/contract_modes.h). */
 int problem_has_mode(const fovea_problem *problem);
 
-/* The vectors of int8 mode, of a row's kv head. NULL: none. */
+/* The channel numbers of int8 mode, of a row's kv head. NULL: none. */
 struct mode_vectors {
   const float *key_centre, *key_scale, *value_scale;
 };

@@ -41,13 +41,13 @@ fovea_pattern *pattern_of(const fovea_rule *rule, int64_t first_row, int64_t row
 enum { TABLE_HEADS = 16 };
 
 /* What the patterns of a problem let rows see: of each batch element and query head, NULL for everything. Rows count
- * from the entry's first if `by_row` is 1. */
+ * from the batch element's first if `by_row` is 1. */
 struct rule_table {
   const fovea_rule *of[LISTED_ENTRIES][TABLE_HEADS];
   int by_row;
 };
 
-/* The same rule for all entries and heads. */
+/* The same rule for all batch elements and heads. */
 struct rule_table same_rules(const fovea_rule *rule, int by_row);
 
 /* A trial of the same problem, made with the same seed, with a mask of all keys in place of the patterns and of the

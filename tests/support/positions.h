@@ -12,16 +12,16 @@ void positions_destroy(struct trial *trial);
 /* Sets them in tensors for the library. */
 void positions_set(const struct trial *trial, fovea_tensors *tensors);
 
-/* What a term adds to the score of a row and a key, both counted from the entry's first. */
+/* What a term adds to the score of a row and a key, both counted from the batch element's first. */
 float term_number(const struct trial *trial, int term, int64_t batch, int64_t head, int64_t row, int64_t key);
 /* Whether some term adds -Inf. */
 int term_hides(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key);
 /* The scale of a row's scores. */
 double scale_of_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row);
 
-/* The vectors of int8 mode for a kv head. */
+/* The channel numbers of int8 mode for a kv head. */
 struct mode_vectors vectors_of_head(const struct trial *trial, int64_t kv_head);
-/* Copies those of the kv heads from `kv_head` on. */
+/* Copies the channel numbers of the kv heads from `kv_head` on. */
 void vectors_copy_part(struct trial *trial, const struct trial *whole, int64_t kv_head);
 
 #endif

@@ -84,7 +84,7 @@ static void random_lengths(struct generator *generator, int64_t entries, int64_t
   for (int64_t b = 0; b < entries; b++) lengths[b] = generator_below(generator, limit + 1);
 }
 
-/* Cumulative lengths, sometimes with rows that belong to no entry before the first, and maybe after the last. */
+/* Cumulative lengths, sometimes with rows that belong to no sequence before the first, and maybe after the last. */
 static void random_cumulative(struct generator *generator, int64_t entries, int64_t limit, int32_t *cumulative) {
   int64_t at = one_in(generator, 3) ? generator_below(generator, limit / 4 + 1) : 0;
   for (int64_t b = 0; b <= entries; b++) {

@@ -35,8 +35,8 @@ void problem_random(struct listed_problem *listed, struct generator *generator, 
 
 /* Sets the default offset of a problem without lists of lengths, if it is negative and must be said. */
 void problem_say_offset(fovea_problem *problem);
-/* Sets the offsets that the entries have by default, if one of them is negative and must be said. `offsets` has
- * room for the batch. */
+/* Sets the offsets that the batch elements have by default, if one of them is negative and must be said. `offsets`
+ * has room for the batch. */
 void problem_say_offsets(fovea_problem *problem, int64_t *offsets);
 
 /* Sometimes adds mixed types, a mask (of any kind, repeated along any axes, sometimes shorter than the keys),

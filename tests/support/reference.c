@@ -11,7 +11,7 @@ static const double unit = 0x1p-24;
 /* The result of one row, and the measures of its error. */
 struct reference {
   double lse;
-  double amplitude;     /* largest sum of |scale * q_d * k_d| and |mask| of a seen key, and at least |sink| */
+  double amplitude;     /* largest sum of |scale * q_d * k_d| and |mask| of a visible key, and at least |sink| */
   double *o, *absolute; /* sums of weight * v and of weight * |v| */
   double scores;        /* int8: how much a score may change by codes of q and k */
   double values;        /* int8: how much O may change by codes of v and of weights */

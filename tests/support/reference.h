@@ -5,7 +5,7 @@
 #include "trial.h"
 
 /* The bounds that are promised, in u = 2^-24 times 2 + A. A is the largest sum of |scale * q_d * k_d| over the
- * dimensions of a seen key, plus what a mask adds to it, and at least |sink|. One bound is for inputs of random
+ * dimensions of a visible key, plus what a mask adds to it, and at least |sink|. One bound is for inputs of random
  * sign, one for coherent or constant inputs. */
 #define BOUND_RANDOM   16.0
 #define BOUND_COHERENT 48.0

@@ -20,7 +20,8 @@ struct entry problem_entry(const fovea_problem *problem, int64_t batch);
 int64_t problem_q_batches(const fovea_problem *problem);
 int64_t problem_kv_batches(const fovea_problem *problem);
 
-/* The rows of a mask, and the elements of each, that may be read: those of the longest entry, up to mask.keys. */
+/* The rows of a mask, and the elements of each, that may be read: as many as the longest batch element has, up to
+ * mask.keys. */
 int64_t problem_mask_rows(const fovea_problem *problem);
 int64_t problem_mask_keys(const fovea_problem *problem);
 /* The key of the first element of a mask row. */
@@ -32,7 +33,7 @@ int64_t problem_score_keys(const fovea_problem *problem);
 /* The shape of the scores that a run writes, and the head, row and key of the first. */
 struct score_part {
   int64_t batches, heads, rows, keys, first_head, first_row, first_key;
-  int by_entry; /* rows count from the entry's first in a packed batch, too */
+  int by_entry; /* rows count from the sequence's first in a packed batch, too */
 };
 struct score_part problem_score_part(const fovea_problem *problem);
 

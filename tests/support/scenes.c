@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The rows and keys that all entries of a problem have, as a pattern counts them. */
+/* The rows and keys that all batch elements of a problem have, as a pattern counts them. */
 struct range {
   int64_t first_row, rows, keys;
   int by_row;
@@ -41,7 +41,7 @@ static fovea_pattern *create_pattern(const struct range *range, const fovea_rule
   return pattern;
 }
 
-/* The pattern of some entries: one rule, or one for each kv head or query head. */
+/* The pattern of some batch elements: one rule, or one for each kv head or query head. */
 static void add_pattern(struct scene *scene, struct generator *generator, const struct range *range, int64_t first,
                         int64_t entries) {
   const fovea_problem *problem = &scene->listed.problem;
@@ -129,7 +129,7 @@ static fovea_position_term random_term(struct generator *generator, const fovea_
   }
 }
 
-/* Grids are only for entries whose positions are no less than 0. */
+/* Grids are only for batch elements whose positions are no less than 0. */
 static void add_terms(struct scene *scene, struct generator *generator) {
   fovea_problem *problem = &scene->listed.problem;
   const int64_t count = 1 + generator_below(generator, one_in(generator, 3) ? 4 : 1);

@@ -1,4 +1,4 @@
-/* Random problems with everything that they point to: patterns, position terms, arrays of entries. */
+/* Random problems with everything that they point to: patterns, position terms, arrays of batch elements. */
 #ifndef FOVEA_TESTS_SCENES_H
 #define FOVEA_TESTS_SCENES_H
 
@@ -7,7 +7,7 @@
 
 #include <fovea/terms.h>
 
-/* A problem, the patterns of its entries, and what they mean. Clear it first. Must not be copied. */
+/* A problem, the patterns of its batch elements, and what they mean. Clear it first. Must not be copied. */
 struct scene {
   struct listed_problem listed;
   struct made_rules made;
@@ -18,9 +18,9 @@ struct scene {
   fovea_position_term terms[FOVEA_POSITION_TERMS_LIMIT];
 };
 
-/* Gives the problem one pattern, or one for each entry, some of them none. */
+/* Gives the problem one pattern, or one for each batch element, some of them none. */
 void scene_add_patterns(struct scene *scene, struct generator *generator);
-/* Sometimes a mask begins at other keys: one for each entry. */
+/* Sometimes a mask begins at other keys: one for each batch element. */
 void scene_set_mask_begins(struct scene *scene, struct generator *generator);
 
 /* Draws a problem of at most about `budget` products with any combination of what a problem may have. One in four

@@ -6,7 +6,7 @@
 
 /* Tables with operations of their own, one for each set of functions; the last pointer is NULL. */
 const fovea_kernels *const *whole_tables(void);
-/* Tables that add products of pairs to one of these. */
+/* Tables that add products of pairs to a table of whole_tables(). */
 const fovea_kernels *const *pair_tables(void);
 
 /* Whether both tables compute exact problems whose Q has this type by the same functions, in the same tiles. */

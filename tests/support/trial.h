@@ -59,7 +59,7 @@ void trial_load(const struct trial *trial);
 /* Makes the outputs untouched again, and runs on that instruction set (NULL: the best). */
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution);
 
-/* Whether the rules and the mask let the row see the key. Both count from the entry's first. */
+/* Whether the rules and the mask let the row see the key. Both count from the batch element's first. */
 int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key);
 
 /* Whether nothing outside the elements of the outputs was written. */
@@ -85,7 +85,7 @@ const char *const *usable_names(void);
 /* The set of a table "set/tiles", which is what a plan names; a set's own name. Until the next call. */
 const char *set_of(const char *isa);
 
-/* Those that serve every problem. The others only add products for one type of Q and K. */
+/* The names of sets that serve every problem. The others only add products for one type of Q and K. */
 const char *const *whole_isas(void);
 
 /* The same, without names that would run this problem by the very functions and tiles of another one in the list:

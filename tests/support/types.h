@@ -1,5 +1,5 @@
-/* f16 and bf16 by their bits. Shares no code with the library. The tests widen inputs here before the contract sees
- * them, and round the contract's f32 results here, once. */
+/* f16 and bf16 by their bits. Shares no code with the library. The tests convert inputs to f32 here before the
+ * contract gets them, and round the contract's f32 results here, once. */
 #ifndef FOVEA_TESTS_TYPES_H
 #define FOVEA_TESTS_TYPES_H
 
@@ -25,7 +25,7 @@ const char *type_name(fovea_type type);
 /* The f32 bits of a 16-bit number: exact, and NaNs keep their payloads. */
 uint32_t widened(fovea_type type, uint16_t half);
 
-/* The 16 bits that widen to these f32 bits. Aborts if there are none. */
+/* The 16 bits whose number has these f32 bits. Aborts if there are none. */
 uint16_t narrowed(fovea_type type, uint32_t bits);
 
 /* Rounds as outputs are written: to nearest even, subnormals kept, zero as +0, every NaN as the one quiet NaN. */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* The states of an entry, and who asks. */
+/* The states of a batch element, and who asks. */
 struct row_rules {
   const int8_t *states;
   int64_t row, window;

@@ -69,7 +69,7 @@ static void look(const struct contract_reformer *h, const int64_t *orders, int64
   const int64_t m = h->bucket_size, slots = chunks * m;
   int64_t slot = 0;
   while (orders[round * slots + slot] != row) slot++;
-  /* All chunks of all rounds are one ring, or those of a round are. */
+  /* All chunks of all rounds are one ring, or the chunks of each round are. */
   const int64_t own = round * chunks + slot / m, first = h->within_round ? round * chunks : 0;
   const int64_t all = h->within_round ? chunks : h->rounds * chunks;
   const int64_t before = first + (own - first + all - 1) % all;

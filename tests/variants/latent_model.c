@@ -205,7 +205,7 @@ static void contract_head(const struct model *m, int64_t h, const float *q, cons
   free(k);
 }
 
-/* One output row of an entry whose rows x are at positions 0 to end - 1: that of position `own`. */
+/* The output row at position `own` of a batch element whose rows x are at positions 0 to end - 1. */
 static void contract_output(const struct model *m, const float *latents, const float *x, int64_t own, int64_t end,
                             double scale, float *y) {
   const struct shape *s = &m->shape;

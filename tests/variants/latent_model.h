@@ -45,13 +45,13 @@ void contract_latent(const struct model *m, const float *x, int64_t position, fo
 
 void contract_queries(const struct model *m, const float *x, int64_t position, float *q);
 
-/* All rows of an entry. */
+/* All rows of a batch element. */
 float *expect(const struct model *m, const float *x, int64_t length, fovea_type type, double scale);
 
 /* Asserts that the bits are the same. */
 void assert_same(const float *actual, const float *expected, int64_t count);
 
-/* Of causal entries. */
+/* Of causal batch elements. */
 fovea_problem problem_of(const struct model *m, int64_t batch, int64_t rows, int64_t keys);
 
 /* A prompt without caches. */
@@ -70,7 +70,7 @@ size_t cache_size(const struct shape *s, fovea_type type); /* bytes of its memor
 /* `with_v`: the segments name the values; else they are found in the keys. */
 void make_cache(struct cache *c, const struct shape *s, fovea_type type, int with_v);
 
-/* Rows `first` to `end` - 1 of one entry of a batch into and over its cache. */
+/* Rows `first` to `end` - 1 of one batch element into and over its cache. */
 void run_chunk(struct model *m, const struct cache *c, int64_t entry, int64_t first, int64_t end, float *y);
 
 #endif

@@ -61,7 +61,8 @@ static void test_lists(void **state) {
     }
 }
 
-/* The numbers that are drawn are those of fovea_random_blocks(), counted over the blocks that may be drawn. */
+/* The numbers that are drawn are the numbers of fovea_random_blocks(), counted over the blocks that may be
+ * drawn. */
 static void test_draws(void **state) {
   (void)state;
   enum { BLOCKS = 40, CHOSEN = 3 };

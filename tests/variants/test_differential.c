@@ -44,7 +44,7 @@ static void assert_difference(const struct trial *first, const struct trial *lef
     for (int64_t h = 0; h < o->heads; h++)
       for (int64_t i = 0; i < o->rows; i++) {
         const float *x = tensor_row(&left->o, b, h, i), *y = tensor_row(&right->o, b, h, i);
-        if (bits_of(x[0]) == ((uint32_t)UNTOUCHED << 16 | UNTOUCHED)) { /* no entry owns it */
+        if (bits_of(x[0]) == ((uint32_t)UNTOUCHED << 16 | UNTOUCHED)) { /* no sequence owns it */
           const float *z = tensor_row(o, b, h, i);
           const uint32_t kept = o->type == FOVEA_F32 ? bits_of(x[0]) : widened(o->type, UNTOUCHED);
           assert_int_equal(bits_of(z[0]), kept);
@@ -100,7 +100,7 @@ static void assert_problem(const fovea_problem *problem, uint64_t seed, struct g
   free(gamma);
 }
 
-/* Differential attention has none of these. */
+/* Differential attention does not have these outputs. */
 static void drop_outputs(fovea_problem *p) {
   fovea_problem plain;
   fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);

@@ -1,6 +1,6 @@
 /* Multi-head latent attention: both forms, bit for bit, against the clause in plain C, for sizes, layers with and
  * without norms, types, lengths and instruction sets; a prompt at once, in chunks and in steps; caches in pages;
- * entries alone; threads. */
+ * batch elements alone; threads. */
 #include "support/check.h"
 #include "support/error_says.h"
 #include "support/execution.h"
@@ -99,8 +99,8 @@ static void test_rotary_positions(void **state) {
   }
 }
 
-/* Three entries of different lengths, one call: each has the bits that it has alone. Packed rows, and padded ones.
- */
+/* Three batch elements of different lengths, one call: each has the bits that it has alone. Packed rows, and padded
+ * rows. */
 static void test_batches(void **state) {
   const int64_t before[3] = {10, 0, 25}, new_rows[3] = {3, 20, 15};
   (void)state;

@@ -333,7 +333,7 @@ static void test_chunks(void **state) {
   }
 }
 
-/* Each entry of a batch alone has the bits that it has in the batch, and columns of v do not know of each other. */
+/* Each batch element alone has the bits that it has in the batch, and columns of v do not know of each other. */
 static void test_alone(void **state) {
   (void)state;
   struct generator generator = {94};

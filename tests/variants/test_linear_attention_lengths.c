@@ -15,7 +15,7 @@ enum { BATCH = 4, TOKENS = 75, HEADS = 4, K_HEADS = 2, K = 20, V = 37, INPUTS = 
 enum { STATES = BATCH * HEADS * K * V, UNTOUCHED = 0x5a };
 
 static const int64_t lens[BATCH] = {TOKENS, 0, 33, 1};
-static const int32_t cumulative[BATCH + 1] = {3, 40, 40, 73, 74}; /* two gaps, an entry without tokens */
+static const int32_t cumulative[BATCH + 1] = {3, 40, 40, 73, 74}; /* two gaps, a sequence without tokens */
 
 /* What a case is about. */
 struct shape {
@@ -41,14 +41,14 @@ static void sizes_of(const struct shape *s, int64_t heads[INPUTS], int64_t dims[
   memcpy(dims, all_dims, sizeof all_dims);
 }
 
-/* The tensors of one entry by itself, and of the batch, as bytes of the type. The batch holds NaN where no entry
- * has a token. */
+/* The tensors of one batch element by itself, and of the batch, as bytes of the type. The batch holds NaN where no
+ * sequence has a token. */
 enum { MOST = 8 * TOKENS * 40 * 4 };
 static _Alignas(64) char own[INPUTS][MOST], own_o[MOST];
 static _Alignas(64) char all[INPUTS][BATCH * MOST], all_o[BATCH * MOST], expected_o[BATCH * MOST];
 static float skip[HEADS], past[STATES], present[STATES], expected_present[STATES];
 
-/* Where token i of an entry is in tensors of the batch of so many heads: a number of a row. */
+/* Where token i of a batch element is in tensors of the batch of so many heads: a number of a row. */
 static int64_t row_of(int packed, int64_t heads, int64_t b, int64_t h, int64_t i) {
   return packed ? h * TOKENS + cumulative[b] + i : (b * heads + h) * TOKENS + i;
 }
@@ -81,7 +81,7 @@ static void prepare(const struct shape *s, fovea_nn_linear_attention *a, fovea_n
   t->skip = skip;
 }
 
-/* Computes an entry by itself, and puts its tokens and its results where those of the batch are. */
+/* Computes a batch element by itself, and puts its tokens and its results to their places in the batch. */
 static void run_alone(const struct shape *s, int packed, int64_t b, struct generator *generator) {
   fovea_nn_linear_attention a;
   fovea_nn_linear_attention_tensors t;
@@ -105,7 +105,7 @@ static void run_alone(const struct shape *s, int packed, int64_t b, struct gener
   }
 }
 
-/* What is expected of o where no entry has a token. */
+/* What is expected of o where no sequence has a token. */
 static void expect_padding(const struct shape *s, int packed) {
   const size_t row = (size_t)V * type_size(s->type);
   memset(expected_o, UNTOUCHED, sizeof expected_o);
@@ -162,7 +162,7 @@ static void test_rules(void **state) {
     }
 }
 
-/* A token of no entry is not read at all: its memory may be missing. The scratch of a size that was asked for is
+/* A token of no sequence is not read at all: its memory may be missing. The scratch of a size that was asked for is
  * enough. */
 static void test_memory(void **state) {
   (void)state;

@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* How states are drawn: all tokens local without a list, few global tokens, many, padding at the end, padding and
- * global tokens anywhere, entries alike but for their lengths. */
+ * global tokens anywhere, batch elements alike but for their lengths. */
 enum tokens { NO_LIST, LOCAL, FEW_GLOBAL, MANY_GLOBAL, SUFFIX, ANYWHERE, ALIKE, TOKENS };
 
 struct shape {
@@ -100,7 +100,7 @@ static void make_expected(struct problem *p) {
   contract_longformer(&c, p->expected);
 }
 
-/* Padding at the end of an entry is not read at all: there are NaNs. */
+/* Padding at the end of a batch element is not read at all: there are NaNs. */
 static void spoil_padding(struct problem *p) {
   for (int64_t i = 0; i < p->x.rows; i++)
     for (int64_t d = 0; d < p->x.dim && p->states[i] == -1; d++)
@@ -205,8 +205,7 @@ static void test_long(void **state) {
   for (int tokens = LOCAL; tokens < TOKENS; tokens++) {
     const struct shape s = {.batch = 3,
                             .heads = 1,
-                            .length =
-                                USUAL_OR_LONG(260, 480), /* ALIKE: the longest entry has one more global token */
+                            .length = USUAL_OR_LONG(260, 480), /* ALIKE: the longest has one more global token */
                             .qk_dim = 4,
                             .v_dim = 3,
                             .in = 5,
@@ -262,7 +261,7 @@ static void test_tasks(void **state) {
   problem_destroy(&p);
 }
 
-/* An entry has the bits that it has alone, and y may be x. */
+/* A batch element has the bits that it has alone, and y may be x. */
 static void test_alone(void **state) {
   (void)state;
   struct generator g = {4};

@@ -92,7 +92,7 @@ static struct scene scene_create(const struct shape *s, uint64_t seed) {
   tensor_fill_random(&scene.v, seed + 3, 1);
   for (int64_t i = 0; i < s->batch; i++)
     scene.lens[i] = s->with_lens ? generator_below(&generator, s->kv_len + 1) : s->kv_len;
-  /* Keys that are not seen hold NaN. */
+  /* Keys that are not visible hold NaN. */
   for (int64_t i = 0; i < s->batch * s->kv_heads; i++)
     for (int64_t j = scene.lens[i / s->kv_heads]; j < s->kv_len; j++) {
       for (int64_t d = 0; d < s->dim; d++) tensor_row(&scene.k, i / s->kv_heads, i % s->kv_heads, j)[d] = NAN;
@@ -355,7 +355,7 @@ static void test_steps(void **state) {
   scene_destroy(&scene);
 }
 
-/* Rows without any feature, NaN in what is seen, and infinite products. */
+/* Rows without any feature, NaN in visible keys, and infinite products. */
 static void test_special_rows(void **state) {
   enum { DIM = 2, FEATURES = 3 };
   const float projection[FEATURES * DIM] = {1, 0, 0, 1, 1, 1};

@@ -54,7 +54,7 @@ static void test_bits(void **state) {
       }
 }
 
-/* The logarithm, sine and cosine are those of the C library, but for their rounding. */
+/* The logarithm, sine and cosine are as in the C library, but for their rounding. */
 static void test_gaussian_numbers(void **state) {
   (void)state;
   for (uint64_t i = 0; i < 20000; i++) {
@@ -133,7 +133,7 @@ static void test_orthogonality(void **state) {
   }
 }
 
-/* Numbers of many draws: mean, variance and fourth moment are those of Gaussian numbers, and squared norms have the
+/* Numbers of many draws: mean, variance and fourth moment are as of Gaussian numbers, and squared norms have the
  * mean and the variance of chi-squared. Each interval is 5 standard errors. */
 static void test_moments(void **state) {
   enum { DIM = 8, FEATURES = 4000, COUNT = DIM * FEATURES };
@@ -256,8 +256,9 @@ static void test_unbiased(void **state) {
   if (draws > 2000) assert_true(deviation[1] < deviation[0]);
 }
 
-/* The error falls as m^(-1/2): the slope of its logarithm over that of m. With 200 draws of each of 4 sizes the
- * slope has a standard error of 0.025 if deviations have one of 1 / sqrt(400); the interval is 4 of these. */
+/* The error falls as m^(-1/2): this is the slope of its logarithm over the logarithm of m. With 200 draws of each
+ * of 4 sizes the slope has a standard error of 0.025 if deviations have a standard error of 1 / sqrt(400); the
+ * interval is 4 standard errors. */
 static void test_convergence(void **state) {
   enum { DRAWS = 200, SIZES = 4 };
   double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;

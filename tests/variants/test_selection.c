@@ -374,7 +374,7 @@ static void test_attention(void **state) {
     assert_int_equal(t.keys[0], 77);                                                                               \
   } while (0)
 
-/* Entries without rows and lists are not counted one by one. */
+/* Batch elements without rows and lists are not counted one by one. */
 static void test_no_rows(void **state) {
   fovea_nn_selection none;
   (void)state;

@@ -8,12 +8,12 @@
 typedef struct attend_options {
   const char *q, *k, *v, *out;                      /* paths, never NULL after parsing */
   const char *lse, *weights;                        /* NULL: not wanted */
-  const char *scores, *column_sums, *top_keys;      /* likewise */
+  const char *scores, *column_sums, *top_keys;      /* NULL: not wanted */
   number_list scores_mode, top_k;                   /* one number each */
   const char *mask;                                 /* NULL: none */
   const char *alibi, *relative;                     /* NULL: none */
   const char *shaw_keys, *shaw_values;              /* NULL: none */
-  const char *key_centre, *key_scale, *value_scale; /* likewise */
+  const char *key_centre, *key_scale, *value_scale; /* NULL: none */
   const char *sinks;                                /* a path, or "zero"; NULL: none */
   const char *normaliser;                           /* NULL: the softmax */
   const char *divisor;                              /* NULL: none */
@@ -30,7 +30,7 @@ typedef struct attend_options {
   number_list offset; /* one number, or one for each batch element */
   number_list q_lens, kv_lens, kv_begins;
   number_list mask_begin; /* one number */
-  number_list threads;    /* likewise */
+  number_list threads;    /* one number */
 } attend_options;
 
 /* The options that describe a problem but for its tensors: rules, mask, pattern, terms, scale, normaliser; threads

@@ -1,4 +1,4 @@
-/* Vectors of int8 mode for `fovea attend`, read from files. */
+/* Channel numbers of int8 mode for `fovea attend`, read from files. */
 #ifndef FOVEA_TOOLS_ATTEND_VECTORS_H
 #define FOVEA_TOOLS_ATTEND_VECTORS_H
 

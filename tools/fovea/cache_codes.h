@@ -1,6 +1,6 @@
 /* A tensor (batch, kv_heads, rows, dim) in the codes of a quantised cache: what its bytes are, and the ways there and
  * back. Codes lie as (batch, kv_heads, rows of bytes) without gaps. Scales apart lie as (batch, kv_heads, groups of
- * keys, groups of dims); those that all keys share are one number, or (kv_heads, dim). */
+ * keys, groups of dims); scales that all keys share are one number, or (kv_heads, dim). */
 #ifndef FOVEA_TOOLS_CACHE_CODES_H
 #define FOVEA_TOOLS_CACHE_CODES_H
 
@@ -23,7 +23,7 @@ typedef struct coded_tensor {
   char *codes, *scales, *zeros;  /* scales and zeros: NULL if they are not apart, or there are none */
 } coded_tensor;
 
-/* What a narrowing cost: of x - x', in units of the root mean square of x's row. */
+/* What quantising cost: of x - x', in units of the root mean square of x's row. */
 typedef struct coding_error {
   double rms, largest;
   int64_t rows, left_out; /* rows that count; rows with NaN, infinities or nothing but zeros do not */
@@ -32,7 +32,7 @@ typedef struct coding_error {
 /* Finds a format by its preset's name. The text of a failure lists all names. */
 bool coded_format(fovea_format *format, const char *option, const char *name, failure *why);
 
-/* Bits of an element of a row of `dim` elements, with its share of scales; without those that all keys share. */
+/* Bits of an element of a row of `dim` elements, with its share of scales, but for scales that all keys share. */
 double coded_bits(const fovea_format *format, int64_t dim);
 
 /* Whether all keys share the format's scales. */

@@ -11,8 +11,9 @@ typedef struct pattern_view {
   const void *mask;             /* its mask tensor, if it has one */
 } pattern_view;
 
-/* Fills cells with the share of pairs that are seen. `heads` and `entry` may be empty: then head 0 of entry 0. Free
- * the panels in any case. */
+/* Fills cells with the share of pairs that are visible. `heads` and `entry` may be empty: then head 0 of batch
+ * element
+ * 0. Free the panels in any case. */
 bool explain_picture_fill(panel_set *panels, const pattern_view *view, const number_list *heads,
                           const number_list *entry, failure *why);
 

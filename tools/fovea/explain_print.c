@@ -45,7 +45,7 @@ static void print_kernels(const fovea_explanation *e) {
          e->paired ? "; scores are products of pairs where the elements allow it" : "");
 }
 
-/* Of both halves: their modes, and what computes the products of those that are not exact. */
+/* Of both halves: their modes, and what computes the products of modes that are not exact. */
 static void print_modes(const fovea_explanation *e, const fovea_problem *problem) {
   const fovea_mode scores = problem->modes.score, values = problem->modes.value;
   print_name("arithmetic");

@@ -12,10 +12,10 @@ typedef struct heatmap {
   const panel_set *panels;
   const char *title;          /* NULL: none */
   const svg_text *row_tokens; /* one a row of the file's matrices; NULL: numbers */
-  const svg_text *key_tokens; /* likewise */
+  const svg_text *key_tokens; /* one a column; NULL: numbers */
   float full;                 /* the weight drawn darkest, positive; larger ones are drawn alike */
-  bool of_pairs;              /* cells are shares of pairs that are seen, not weights */
-  const char *const *names;   /* of the panels; NULL: those of their heads */
+  bool of_pairs;              /* cells are shares of pairs that are visible, not weights */
+  const char *const *names;   /* of the panels; NULL: the names of their heads */
   const char *note;           /* a line below the panels; NULL: none */
   bool marks;                 /* frames marked_row, a row of the file's matrices */
   int64_t marked_row;

@@ -8,7 +8,7 @@
 enum {
   MARGIN = 16,
   TITLE_HEIGHT = 30,
-  TITLE_LETTER = 11, /* the width of its letters, likewise below */
+  TITLE_LETTER = 11, /* the width of a letter */
   TITLE_LIMIT = 100, /* letters */
   NAME_HEIGHT = 20,  /* a panel's name */
   NAME_WIDTH = 150,
@@ -66,7 +66,7 @@ typedef struct panel_name {
 } panel_name;
 panel_name name_of_panel(const heatmap *map, int panel);
 
-/* The top of the marked row below that of a panel's grid. */
+/* The distance from the top of a panel's grid to the top of the marked row. */
 int mark_below(const heatmap *map, const layout *layout);
 
 axis row_axis(const heatmap *map, const layout *layout);

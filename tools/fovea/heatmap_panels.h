@@ -23,8 +23,8 @@ typedef struct panel_set {
 } panel_set;
 
 /* Steps of panels_fill(), for cells that come from elsewhere: sets rows, keys and all that follows from them, at
- * least one of each; chooses heads and the entry, of of_heads and of_batch, which must be set; makes room for
- * cells. */
+ * least one of each; chooses heads and the batch element, of of_heads and of_batch, which must be set; makes room
+ * for cells. */
 void panels_set_size(panel_set *panels, int64_t rows, int64_t keys);
 typedef struct panel_names {
   const char *heads, *batch, *of; /* the options, and what has the heads, for texts of failures */
@@ -33,8 +33,8 @@ bool panels_choose(panel_set *panels, const panel_names *names, const number_lis
                    failure *why);
 bool panels_allocate(panel_set *panels, failure *why);
 
-/* `heads` and `batch` may be empty: then the first PANEL_DEFAULT heads of entry 0. `panels` must be all zero bytes
- * before. Refuses ranks but 2, 3 and 4, empty arrays, and negative weights. */
+/* `heads` and `batch` may be empty: then the first PANEL_DEFAULT heads of batch element 0. `panels` must be all
+ * zero bytes before. Refuses ranks but 2, 3 and 4, empty arrays, and negative weights. */
 bool panels_fill(panel_set *panels, const npy_array *array, const char *path, const number_list *heads,
                  const number_list *batch, failure *why);
 void panels_free(panel_set *panels);

@@ -81,7 +81,7 @@ static bool print_modes(failure *why) {
   return true;
 }
 
-/* The groups of the build, and the switches of those that it leaves out. */
+/* The groups of the build, and the switches of the groups that it leaves out. */
 static void print_groups(const fovea_library_info *info) {
   const char *before = "";
   printf("%-*s  ", WIDTH, "groups");

@@ -71,7 +71,7 @@ static const char *conversion(unsigned types, const char *descr) {
   const bool is_integer = kind == 'i' || kind == 'u', is_float = kind == 'f', is_bool = kind == 'b';
   const bool takes_floats = types & (NPY_SET(NPY_F32) | NPY_SET(NPY_F16));
   if (!is_integer && !is_float && !is_bool) return NULL;
-  /* A mask of 0 and 1 says which keys are seen. As floats these would be added to scores. */
+  /* A mask of 0 and 1 says which keys are visible. As floats, 0 and 1 would be added to scores. */
   if (types & NPY_SET(NPY_BOOL) && is_integer) return "a.astype(bool), if 0 stands for keys that are not visible";
   if (types & NPY_SET(NPY_BOOL) && !takes_floats) return "a.astype(bool)";
   if (takes_floats && !(types & NPY_SET(NPY_U16)) && strcmp(descr + 1, "u2") == 0)

@@ -14,7 +14,7 @@
  * bfloat16. */
 typedef enum npy_type { NPY_F32, NPY_F16, NPY_BOOL, NPY_U16, NPY_I32, NPY_I64 } npy_type;
 
-/* A set of types is a sum of these. */
+/* A set of types is a sum of NPY_SET()s. */
 #define NPY_SET(type) (1u << (type))
 
 size_t npy_type_size(npy_type type);

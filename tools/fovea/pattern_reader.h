@@ -20,7 +20,7 @@ typedef struct reader {
   const char *at;          /* the rest of the text */
   const char *word_at;     /* where the last word began */
   char word[READER_WORD];  /* the last word */
-  char separator;          /* of words; '\0': those of the grammar */
+  char separator;          /* of words; '\0': the separators of the grammar */
   reader_arrays *arrays;
   pattern_rules *rules; /* that the text has said so far, and how deep brackets are: for pattern_text.c */
   int depth;

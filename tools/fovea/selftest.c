@@ -16,7 +16,7 @@ static const char help[] =
     "Computes a fixed set of problems with every kernel that this CPU can run, and compares the\n"
     "bits of O, of the log-sum-exp, of scores and of other outputs with stored digests. The same\n"
     "digests hold on every machine, for every compiler and any number of threads. They are final:\n"
-    "no version of Fovea changes them, except for those of layers, which are new. A table that the\n"
+    "no version of Fovea changes them, except for digests of layers, which are new. A table that the\n"
     "name of its set means here (see fovea info) is not computed twice.\n"
     "AMX computes the problems in bf16 and int8 mode, if the CPU has it and the system permits it.\n";
 
@@ -149,7 +149,7 @@ static outcome run(int kind, int i, const char *isa, uint64_t *digest, failure *
 /* AMX computes what has a mode if it is allowed and no set is named: the name of this way, as if it were a set. */
 static const char amx[] = "amx";
 
-/* How many problems of a list agree, -1 if one of them does not run. Adds those that this build leaves out to
+/* How many problems of a list agree, -1 if one of them does not run. Adds problems that this build leaves out to
  * *left_out. The first disagreement of all lists goes into the failure; all go to stdout. */
 static int test_list(int kind, const char *isa, int *left_out, bool *disagreed, failure *why) {
   const list of = list_of(kind);

@@ -106,7 +106,7 @@ static bool mask_hides(selftest_pattern pattern, const mask_element *element) {
   }
 }
 
-/* The number added to the score of a seen key. Only some rows hold numbers that make a whole row NaN. */
+/* The number added to the score of a visible key. Only some rows hold numbers that make a whole row NaN. */
 static float mask_number(selftest_pattern pattern, const mask_element *element) {
   static const uint32_t strange[] = {0x7fc00000, 0x7f800000, 0x7f7fffff, 0xff7fffff};
   uint64_t kind = element->bits / 32 % 32;
@@ -121,7 +121,7 @@ static void set_mask_element(const fovea_problem *problem, unsigned char *mask, 
   int64_t index = line + element->key;
   float number = hides ? selftest_float_of_bits(0xff800000) : mask_number(pattern, element);
   switch (problem->mask.type) {
-  case FOVEA_MASK_BOOL: /* any byte but 0: seen */
+  case FOVEA_MASK_BOOL: /* any byte but 0: visible */
     mask[index] = (unsigned char)(hides ? 0 : 1 << element->bits % 8);
     break;
   case FOVEA_MASK_BITS:
@@ -204,7 +204,7 @@ static void describe(const selftest_problem *from, fovea_problem *problem) {
   }
 }
 
-/* A packed batch has one entry along the batch axis of its tensors. */
+/* Tensors of a packed batch have extent 1 along the batch axis. */
 static int64_t q_batches(const fovea_problem *problem) {
   return problem->cu_seqlens_q ? 1 : problem->batch;
 }

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* Numbers of their own: those of other tensors begin at other places (selftest_data.c, selftest_part_run.c). */
+/* Numbers of their own: the numbers of other tensors begin at other places (selftest_data.c,
+ * selftest_part_run.c). */
 enum { NUMBERS_OF_HEAD_SCALES = 32, NUMBERS_OF_ROW_SCALES, NUMBERS_OF_TERMS };
 enum { NUMBERS_OF_SHAW_KEYS = 40, NUMBERS_OF_SHAW_VALUES };
 enum { NUMBERS_OF_KEY_CENTRE = 44, NUMBERS_OF_KEY_SCALE, NUMBERS_OF_VALUE_SCALE };
@@ -95,7 +96,7 @@ static bool make_shaw(selftest_data *data) {
          make_vectors(p, FOVEA_SHAW_VALUES, p->v_dim, NUMBERS_OF_SHAW_VALUES, &extras->shaw_values);
 }
 
-/* Vectors of int8 mode, or nothing if they are not wanted. */
+/* Channel numbers of int8 mode, or nothing if they are not wanted. */
 static bool make_fixed(const fovea_problem *problem, fovea_channels vectors, int64_t dim, int numbers,
                        float **table) {
   const int64_t count = (vectors == FOVEA_CHANNELS_PER_HEAD ? problem->kv_heads : 1) * dim;
@@ -213,7 +214,7 @@ fovea_status selftest_make_pattern(const selftest_data *data, fovea_pattern **pa
   fovea_pattern_options options;
   *pattern = NULL;
   if (!features->rule && !features->rules) return FOVEA_OK;
-  /* The last position of a row is that of the last key, or the last row's after an offset. */
+  /* The last position that a pattern needs is the last key's, or the last row's after an offset. */
   const int64_t offset = p->offset == FOVEA_OFFSET_BOTTOM_RIGHT ? 0 : p->offset, rows = p->q_len + offset;
   fovea_pattern_options_init(&options, features->rule, rows > p->kv_len ? rows : p->kv_len, p->kv_len);
   options.rules = features->rules;

@@ -207,7 +207,7 @@ static const selftest_problem problems[] = {
      .content = {SELFTEST_STRANGE_VALUES, 130, 134}, .causal = true, .features = {VALUES_IN_CODES}},
     {"int8_mode_smallest_values", .shape = {1, 2, 1, 30, 140, 16, 2}, .value_gain = 0x1p-81f, .features = {CODES}},
 
-    /* Vectors that the caller fixes. */
+    /* Channel numbers that the caller fixes. */
     {"int8_mode_vectors", .shape = {2, 4, 2, 70, 150, 33, 20}, .causal = true,
      .features = {CODES, VECTORS(PER_HEAD, PER_HEAD, PER_HEAD)}},
     {"int8_mode_vectors_decode", .shape = {2, 8, 2, 1, 700, 128, 64}, .types = {BF16, BF16, BF16, BF16},

@@ -76,7 +76,7 @@ static const selftest_problem problems[] = {
     {"sigmoid_of_pattern", .shape = {1, 4, 2, 60, 120, 16, 16}, .scores = FOVEA_SCORES_WEIGHTS,
      .features = {.rule = &sparse, .normaliser = SIGMOID, .divisor = FOVEA_DIVISOR_KEYS}},
 
-    /* Outputs one by one, over tiles, decoding, spans, entries. */
+    /* Outputs one by one, over tiles, decoding, spans, batch elements. */
     {"max_logits", .shape = {2, 4, 2, 70, 150, 16, 16}, .gain = 2.0f, .causal = true,
      .features = {.max_logits = true}},
     {"max_logits_decode", .shape = {2, 4, 2, 1, 700, 64, 64}, .softcap = 3.0, .sink = FOVEA_SINK_PER_HEAD,

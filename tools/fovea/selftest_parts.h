@@ -58,7 +58,7 @@ typedef struct selftest_part {
 extern const selftest_part selftest_parts[];
 extern const int selftest_part_count;
 
-/* Not final yet, as those of layers. */
+/* Not final yet, as the digests of layers. */
 extern const uint64_t selftest_part_digests[];
 
 typedef struct selftest_layer_of_attention {

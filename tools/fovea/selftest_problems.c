@@ -113,7 +113,7 @@ static const selftest_problem problems[] = {
     {"zeros", .shape = {1, 1, 1, 17, 40, 16, 16}, .content = {SELFTEST_ZEROS, 0, 0}},
     {"subnormal", .shape = {1, 1, 1, 17, 140, 16, 16}, .content = {SELFTEST_SUBNORMAL, 0, 0}},
 
-    /* Types of 16 bits: inputs are widened, outputs are rounded at the end. */
+    /* Types of 16 bits: inputs are converted to f32, outputs are rounded at the end. */
     {"f16", .shape = {1, 2, 2, 20, 150, 32, 32}, .types = {F16, F16, F16, F16}},
     {"bf16", .shape = {1, 2, 2, 20, 150, 32, 32}, .types = {BF16, BF16, BF16, BF16}},
     {"f16_into_f32", .shape = {1, 1, 1, 33, 140, 40, 24}, .types = {F16, F16, F16, F32}},

@@ -40,7 +40,7 @@ typedef enum selftest_pattern {
   SELFTEST_HOLES,  /* one in four */
   SELFTEST_FEW,    /* all but one in 32 */
   SELFTEST_TILES,  /* all, none or half of 64 rows and 64 keys */
-  SELFTEST_BORDER, /* those from key 3 row + 3 on */
+  SELFTEST_BORDER, /* keys from 3 row + 3 on */
   SELFTEST_STRANGE /* one in four; some numbers are NaN, infinite, or so large that products overflow */
 } selftest_pattern;
 
@@ -91,8 +91,8 @@ typedef struct selftest_problem {
   selftest_content content;
   double scale;     /* 0 stands for the default */
   float gain;       /* the factor of queries, a power of two; 0 stands for 1 */
-  float key_gain;   /* likewise the special keys */
-  float value_gain; /* likewise all values */
+  float key_gain;   /* the factor of the special keys */
+  float value_gain; /* the factor of all values */
   bool transposed;  /* the tensors lie as (batch, rows, heads, dim) */
 
   /* Rules, as in fovea_problem. A window or an offset counts only if its flag is set. */
@@ -158,9 +158,9 @@ void selftest_release(selftest_data *data);
 /* Sets the tensors for a call. */
 void selftest_set_tensors(selftest_data *data, fovea_tensors *tensors);
 
-/* Takes in the bits of O, then those of LSE, then, if the problem asks for them, those of scores, maximum logits,
- * entropy, top keys, their scores, and column sums, each in the order of the indices (batch, head, row, dim or key)
- * whatever the strides. */
+/* Takes in the bits of O, then of LSE, then, if the problem asks for them, of scores, maximum logits, entropy, top
+ * keys, their scores, and column sums, each in the order of the indices (batch, head, row, dim or key) whatever the
+ * strides. */
 uint64_t selftest_digest(const selftest_data *data);
 
 /* Features of a problem: selftest_features.c. Sets what is not a tensor; makes the tensors, false if memory runs

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Positions count from `first`; with a step, row i of entry b is at first + (b * rows + i) * step. */
+/* Positions count from `first`; with a step, row i of batch element b is at first + (b * rows + i) * step. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of the list */
 typedef struct selftest_rotary {
   const char *name;

@@ -1,4 +1,4 @@
-/* Narrow formats: widened, made, decoded, rotated. */
+/* Quantised formats: dequantised, quantised, decoded, rotated. */
 #include "../../groups.h"
 #if FOVEA_BUILDS_FORMATS
 #include "../codes.h"

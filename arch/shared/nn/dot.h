@@ -1,11 +1,11 @@
 /* Linear layers: outputs lie in the lanes, one weight for each; elements of x are broadcast. The chain of a piece
- * is as in score_single.h: dims 1, 0, 3, 2, ... tiles of registers are given by
+ * is as in score_single.h: dims 1, 0, 3, 2, ... Register tiles are given by
  *
  *   FOVEA_NN_TILE_VECTORS         vectors of outputs: 1, 2 or 4
- *   FOVEA_NN_SPARE_VECTORS   those of one panel, if FOVEA_NN_TILE_VECTORS are more than one
+ *   FOVEA_NN_SPARE_VECTORS        vectors of a single panel, if FOVEA_NN_TILE_VECTORS are more than one panel
  *   FOVEA_NN_TILE_ROWS            rows of x beside them, at most 8
  *
- * Copies of weights have two panels (nn/linear.h). Where these are less than FOVEA_NN_TILE_VECTORS, they have
+ * Copies of weights have two panels (nn/linear.h). Two panels of fewer than FOVEA_NN_TILE_VECTORS vectors have
  * register tiles of their own. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_DOT_H
 #define FOVEA_ARCH_SHARED_NN_DOT_H

@@ -1,5 +1,5 @@
-/* Linear layers with few rows and panels of 16 bits: weights are read once, so they are widened in registers. The
- * chains are as in dot.h. Part of bodies.h. */
+/* Linear layers with few rows and panels of 16 bits: weights are read once, so they are converted to f32 in
+ * registers. The chains are as in dot.h. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_DOT_FEW_H
 #define FOVEA_ARCH_SHARED_NN_DOT_FEW_H
 

@@ -124,7 +124,7 @@ FOVEA_INLINE void vec_gelu_tanh(vec *x, const int count) {
 /* W(a) = 2 ln(Phi(a) / (1 - Phi(a))) is odd, and Phi(x) = 1 / (1 + e^-w) with 2 w = W(x). For a from 0 to 15 it has
  * 16 pieces, which are quarters of powers of two of a + 1. In a piece, W(a) is a^2 + value + f p(f) with f = a -
  * node. Nodes are where values have few bits. Entries are in the order of vec_pick(): the piece from 0 on is
- * entry 12. */
+ * element 12. */
 enum { GELU_NODE, GELU_VALUE, GELU_FIRST, GELU_LAST = GELU_FIRST + 5 };
 static const float gelu_pieces[GELU_LAST + 1][16] = {
     {0x1.3e5b98p+0f, 0x1.bdfe8ep+0f, 0x1.1ebe42p+1f, 0x1.5f2586p+1f, 0x1.bddf9ap+1f, 0x1.1eccbap+2f, 0x1.5ed0cap+2f,

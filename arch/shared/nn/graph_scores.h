@@ -1,9 +1,9 @@
 /* Scores of the edges of a graph. docs/numerics.md, clause L22. Part of bodies.h.
  *
- * Dims lie in the lanes. A unit is a vector of sums that are still to be added up: those of one head, or, if `dim`
- * is a power of two below LANES, those of LANES / dim heads that lie side by side. So a row of eight heads of eight
- * dims is four vectors of 16 lanes. As many units as a head has lanes are added up together, which leaves no lane
- * idle. */
+ * Dims lie in the lanes. A unit is a vector of sums that are still to be added up: the sums of one head, or, if
+ * `dim` is a power of two below LANES, the sums of LANES / dim heads that lie side by side. So a row of eight heads
+ * of eight dims is four vectors of 16 lanes. As many units as a head has lanes are added up together, which leaves
+ * no lane idle. */
 #ifndef FOVEA_ARCH_SHARED_NN_GRAPH_SCORES_H
 #define FOVEA_ARCH_SHARED_NN_GRAPH_SCORES_H
 
@@ -120,8 +120,8 @@ FOVEA_INLINE vec graph_in_order(vec x, const int group) {
   return vec_pick(lanes, vec_quarter(order));
 }
 
-/* All scores, with `group` lanes to a head; a constant, as `leaky` is. Units are added up `group` at a time: those
- * of some edges, or some of one. */
+/* All scores, with `group` lanes to a head; a constant, as `leaky` is. Units are added up `group` at a time: all
+ * units of some edges, or some units of one edge. */
 FOVEA_INLINE void graph_scores_by(const fovea_nn_graph_scores_args *args, const int group, const int leaky) {
   const int heads = LANES / group;
   const int64_t each = args->padded / heads, count = each < group ? each : group; /* units of an edge; at a time */

@@ -1,7 +1,7 @@
 /* Weights of the edges of nodes, from their scores. docs/numerics.md, clause L22. Part of bodies.h.
  *
  * Scores of an edge's heads lie side by side, and heads are a power of two: if they are fewer than LANES, a vector
- * has those of some edges, and each lane has the same head in all vectors of a node. */
+ * has the scores of some edges, and each lane has the same head in all vectors of a node. */
 #ifndef FOVEA_ARCH_SHARED_NN_GRAPH_WEIGHTS_H
 #define FOVEA_ARCH_SHARED_NN_GRAPH_WEIGHTS_H
 
@@ -10,9 +10,9 @@
 #include "../state.h"
 #include "../types.h"
 
-/* Vectors of the scores of a node: for up to LANES heads all, else those of some heads. */
+/* Vectors of the scores of a node: of all heads, if they are up to LANES, else of some. */
 typedef struct graph_vectors {
-  int64_t numbers; /* of the scores from the first on; those after belong to other nodes */
+  int64_t numbers; /* of the scores from the first on; scores after them belong to other nodes */
   int64_t stride;  /* from vector to vector */
   int count, sums; /* vectors; sums by vector mod `sums` */
   int heads;       /* lanes from one number of a head to the next */
@@ -50,8 +50,8 @@ FOVEA_INLINE vec graph_maximum(const graph_vectors *vectors, const float *scores
   return maximum;
 }
 
-/* Stores the weights, and returns their sums: sixteen by position, of which those that have no number are left out,
- * then halves are added to halves. */
+/* Stores the weights, and returns their sums: sixteen by position, without positions that have no number, then
+ * halves are added to halves. */
 FOVEA_INLINE vec graph_powers(const graph_vectors *vectors, const float *scores, vec reference, float *weights) {
   float sums[FOVEA_WEIGHT_SUMS * LANES];
   const int all = vectors->sums, used = vectors->count < all ? vectors->count : all;

@@ -56,10 +56,10 @@ FOVEA_KERNEL void FOVEA_NAME(nn_lsh_hash)(const fovea_nn_lsh_hash_args *args) {
     const int rows = args->rows - first < LANES ? args->rows - first : LANES;
     const lsh_extremes all = lsh_extremes_of(args, x, rows);
     const vecmask negative = vec_less(all.most, vec_sub(vec_set1(0.0f), all.least));
-    const vec behind = vec_add(all.least_index, vec_set1((float)args->count));
+    const vec opposite = vec_add(all.least_index, vec_set1((float)args->count));
     const int has_nan = vecmask_any(all.nan);
     float numbers[LANES];
-    vec_store(numbers, vec_select(negative, behind, all.most_index));
+    vec_store(numbers, vec_select(negative, opposite, all.most_index));
     FOVEA_NO_UNROLL
     for (int r = 0; r < rows; r++) {
       const float *row = x + r * args->stride;

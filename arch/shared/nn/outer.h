@@ -1,5 +1,5 @@
 /* Sums of outer products: rows of `left` times rows of `right`, position by position. Numbers of `right` lie in the
- * lanes; those of `left` are broadcast. Register tiles are as in dot.h. Part of bodies.h. */
+ * lanes; numbers of `left` are broadcast. Register tiles are as in dot.h. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_OUTER_H
 #define FOVEA_ARCH_SHARED_NN_OUTER_H
 

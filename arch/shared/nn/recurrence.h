@@ -17,7 +17,7 @@
 #define BLOCK_TOKENS (LANES >= 16 ? 4 : 2)
 /* The most queries of a token that are taken together. */
 #define READS_LIMIT 4
-/* The fewest vectors: those of a step of columns. */
+/* The fewest vectors of columns that are computed together: the vectors of a step. */
 #define STEP_IS_LESS (FOVEA_NN_STATE_STEP / LANES < STATE_VECTORS)
 #define STEP_VECTORS (STEP_IS_LESS ? FOVEA_NN_STATE_STEP / LANES : STATE_VECTORS)
 
@@ -216,7 +216,7 @@ FOVEA_INLINE void delta_of(const fovea_nn_recurrence_args *a, int token, int col
   for (int c = 0; c < vectors; c++) v[c] = vec_mul(beta, vec_sub(v[c], r[c]));
 }
 
-/* r of a piece of dims and those before it. */
+/* r of a piece of dims and of the pieces before it. */
 FOVEA_INLINE void add_sums(vec *r, const vec *piece, int64_t first, const int vectors) {
   FOVEA_UNROLL
   for (int c = 0; c < vectors; c++) r[c] = first == 0 ? piece[c] : vec_add(r[c], piece[c]);

@@ -4,7 +4,7 @@
 #define FOVEA_NN_TABLE_(isa)   fovea_nn_kernels_##isa
 #define FOVEA_NN_TABLE(isa)    FOVEA_NN_TABLE_(isa)
 
-/* Those of the other translation unit, variants.h. */
+/* The operations of the other translation unit, variants.h. */
 /* clang-format off */
 #define FOVEA_NN_VARIANTS(OPERATION) \
   OPERATION(void, halves, const fovea_nn_halves_args *args) \

@@ -1,5 +1,5 @@
-/* What linear layers multiply, copied as f32: rows of x are widened, rows of weights transposed into panels, panels
- * of 16 bits widened. Part of bodies.h. */
+/* What linear layers multiply, copied as f32: rows of x are converted, rows of weights transposed into panels,
+ * panels of 16 bits converted. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_WEIGHTS_H
 #define FOVEA_ARCH_SHARED_NN_WEIGHTS_H
 
@@ -27,7 +27,7 @@ FOVEA_INLINE void weights_square(const void *const *rows, int row_count, int64_t
   for (int d = 0; d < dims; d++) vec_store(to + d * FOVEA_NN_PANEL, square[d]);
 }
 
-/* LANES outputs from `out` on, of a panel that begins at `to`; those that do not exist become zeros. */
+/* LANES outputs from `out` on, of a panel that begins at `to`; outputs that do not exist become zeros. */
 FOVEA_INLINE void weights_of_lanes(const fovea_nn_widen_args *args, int out, float *to, const fovea_type type) {
   const void *rows[LANES] = {NULL};
   const int rest = args->outs - out, count = rest < 0 ? 0 : rest < LANES ? rest : LANES;

@@ -16,7 +16,7 @@ def pointer(x):
 
 
 def table_ties():
-    """Numbers halfway between two entries of iq4_nl's table if the scale is 1 or -1."""
+    """Numbers halfway between two numbers of iq4_nl's table if the scale is 1 or -1."""
     table = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
     middle = (table[1:] + table[:-1]) / 2
     return np.concatenate([[-127], middle, table, [127], -middle, -table]).astype(np.float32)
