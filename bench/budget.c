@@ -1,3 +1,4 @@
+#include "../arch/args/decode.h"
 #include "machine.h"
 #include "rates.h"
 #include "runner.h"

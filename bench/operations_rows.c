@@ -1,4 +1,5 @@
 /* Operations on rows where they lie: decoding one row of 128 dims over up to 128 keys, and copies. */
+#include "../arch/args/decode.h"
 #include "operations.h"
 
 enum { DIM = 128, MOST = FOVEA_BLOCK_KEYS };

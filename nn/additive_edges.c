@@ -1,5 +1,6 @@
 /* Rows of a graph, one at a time: the keys of their edges are put in order, and scored in whole blocks. */
 #include "additive_edges.h"
+#include "../arch/args/lists.h"
 
 #include "../arch/float_state.h"
 #include "../src/base/bits.h"

@@ -116,7 +116,9 @@ static fovea_status check_rows(const cell_call *call, fovea_error *error) {
     }
     const fovea_nn_linear *layers[] = {call->cell.hidden, call->cell.input};
     for (int j = 0; j < 2 && !status && layers[j]; j++) {
-      const fovea_nn_matrix weights = fovea_nn_weights_of(layers[j]), bias = fovea_nn_bias_of(layers[j]);
+      fovea_nn_matrix weights = fovea_nn_weights_of(layers[j]), bias = fovea_nn_bias_of(layers[j]);
+      weights.name = j == 0 ? "hidden.weights" : "input.weights";
+      bias.name = j == 0 ? "hidden.bias" : "input.bias";
       status = fovea_nn_check_apart(&m[i], &weights, error);
       if (!status) status = fovea_nn_check_apart(&m[i], &bias, error);
     }

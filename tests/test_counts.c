@@ -1,5 +1,6 @@
 /* Counts of runs and plans. The number of computed pairs must be what the kernels are called for, counted there,
  * score by score. The number of visible pairs must be what the rules, in words, and the mask let rows see. */
+#include "../arch/args/decode.h"
 #include "src/plan/plan.h"
 #include "support/caches.h"
 #include "support/check.h"

@@ -22,6 +22,8 @@ static void assert_numbers(void) {
   assert_string_equal(text, "rows: -9223372036854775808, 9223372036854775807, 18446744073709551615");
   write_text(text, sizeof text, "%g, %g, %g, %g", 0.5, -1024.0, 1.5e20, 0.0);
   assert_string_equal(text, "0.500000, -1024.000000, 1.500000e20, 0.000000");
+  write_text(text, sizeof text, "%g, %g, %g, %g", 1e-300, 1e300, 9.9999999e-5, 9.99e-5);
+  assert_string_equal(text, "1.000000e-300, 1.000000e300, 1.000000e-4, 9.990000e-5");
   write_text(text, sizeof text, "%g, %g, %g", (double)NAN, (double)INFINITY, (double)-INFINITY);
   assert_string_equal(text, "nan, inf, -inf");
   write_text(text, sizeof text, "%d%%, %d", -7, 2147483647);

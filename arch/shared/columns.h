@@ -2,6 +2,7 @@
  * modulo sixteen. If keys lie in the lanes, they are sixteen arrays of keys. If rows do, which needs one head's
  * rows in a tile, a vector of weights is added to a vector of one key's sums as it is. Part of bodies.h. */
 
+#include "../args/outputs.h"
 #include "../kernels.h"
 #include "keep.h"
 #include "tile.h"

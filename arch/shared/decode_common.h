@@ -5,6 +5,7 @@
 #ifndef FOVEA_ARCH_SHARED_DECODE_COMMON_H
 #define FOVEA_ARCH_SHARED_DECODE_COMMON_H
 
+#include "../args/decode.h"
 #include "../kernels.h"
 #include "decode_fetch.h"
 #include "mask.h"

@@ -2,6 +2,7 @@
 #ifndef FOVEA_ARCH_SHARED_DECODE_FETCH_H
 #define FOVEA_ARCH_SHARED_DECODE_FETCH_H
 
+#include "../args/decode.h"
 #include "../kernels.h"
 
 /* Prefetches rows that are read later into L2 while other rows are computed, each row as a whole, from four places

@@ -3,6 +3,7 @@
  *
  *   FOVEA_DECODE_KEY_VECTORS_<n>  vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
+#include "../args/decode.h"
 #include "panel_dims.h"
 
 /* Loads two dims of LANES keys of a panel; `dim` is even. */

@@ -1,5 +1,6 @@
 /* normalise.h for decoding, with keys in the lanes. Part of bodies.h. */
 
+#include "../args/decode.h"
 #include "normalise.h"
 
 /* Whether a score is not -Inf. */

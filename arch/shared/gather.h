@@ -3,6 +3,7 @@
 #ifndef FOVEA_ARCH_SHARED_GATHER_H
 #define FOVEA_ARCH_SHARED_GATHER_H
 
+#include "../args/lists.h"
 #include "../kernels.h"
 #include "state.h"
 #include "types.h"

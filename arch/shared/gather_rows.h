@@ -1,5 +1,6 @@
 /* The operation gather(). Part of bodies.h. */
 
+#include "../args/lists.h"
 #include "gather.h"
 
 #define GATHER_CASE(with, type, name, ...)                                                                         \

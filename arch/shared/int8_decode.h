@@ -19,6 +19,8 @@
 #ifndef FOVEA_ARCH_SHARED_INT8_DECODE_H
 #define FOVEA_ARCH_SHARED_INT8_DECODE_H
 
+#include "../args/decode.h"
+
 #include <fovea/cache.h>
 
 enum {

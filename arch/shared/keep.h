@@ -3,6 +3,7 @@
 #ifndef FOVEA_ARCH_SHARED_KEEP_H
 #define FOVEA_ARCH_SHARED_KEEP_H
 
+#include "../args/outputs.h"
 #include "../kernels.h"
 #include "state.h"
 #include "tile.h"

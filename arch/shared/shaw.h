@@ -1,6 +1,7 @@
 /* Sums of a block's weights by the distance of keys, for Shaw's values. Between the lowest and the highest distance
  * each distance has one key. Part of bodies.h. */
 
+#include "../args/terms.h"
 #include "../kernels.h"
 #include "tile.h"
 

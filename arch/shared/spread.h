@@ -1,6 +1,7 @@
 /* The entropy of rows: the sum e of weight * log2(weight) over the keys of a block, merged into the sum of the keys
  * before it. The arithmetic of merging is as in state.h. Part of bodies.h. */
 
+#include "../args/outputs.h"
 #include "../kernels.h"
 #include "decode_common.h"
 #include "state.h"

@@ -4,6 +4,7 @@
 #ifndef FOVEA_ARCH_SHARED_TOP_H
 #define FOVEA_ARCH_SHARED_TOP_H
 
+#include "../args/outputs.h"
 #include "../kernels.h"
 #include "types.h"
 

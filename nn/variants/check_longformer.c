@@ -87,10 +87,11 @@ static fovea_status check_layer(const fovea_nn_longformer_call *call, int number
                     linear->in, call->layers[FOVEA_NN_LONGFORMER_QUERY]->in);
 }
 
+static const char *const names[FOVEA_NN_LONGFORMER_LAYERS] = {"query",      "key",          "value", "global_query",
+                                                              "global_key", "global_value", "output"};
+
 static fovea_status check_layers(const fovea_nn_longformer_layer *layer, fovea_nn_longformer_call *call,
                                  fovea_error *error) {
-  static const char *const names[FOVEA_NN_LONGFORMER_LAYERS] = {
-      "query", "key", "value", "global_query", "global_key", "global_value", "output"};
   const fovea_nn_linear *global[] = {layer->global_query, layer->global_key, layer->global_value};
   const int given = (global[0] != NULL) + (global[1] != NULL) + (global[2] != NULL);
   const fovea_nn_linear *layers[FOVEA_NN_LONGFORMER_LAYERS] = {
@@ -119,12 +120,16 @@ static fovea_status check_rows(const fovea_nn_longformer_call *call, fovea_error
   const int64_t out = output ? output->out : o->heads * o->v_dim, rows = o->batch * o->length;
   const fovea_nn_matrix x = {"x", r->x, r->x_type, rows, call->in, r->x_stride};
   const fovea_nn_matrix y = {"y", r->y, r->y_type, rows, out, r->y_stride};
-  fovea_nn_matrix parts[2 * FOVEA_NN_LONGFORMER_LAYERS];
-  int count = 0;
   fovea_status status = fovea_nn_check_matrix(&x, 0, error);
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
-  for (int i = 0; i < FOVEA_NN_LONGFORMER_LAYERS; i++) count = fovea_nn_add_linear(call->layers[i], parts, count);
-  for (int i = 0; i < count && !status; i++) status = fovea_nn_check_apart(&y, &parts[i], error);
+  for (int i = 0; i < FOVEA_NN_LONGFORMER_LAYERS && !status; i++) {
+    fovea_nn_matrix parts[2];
+    const int count = fovea_nn_add_linear(call->layers[i], parts, 0);
+    for (int j = 0; j < count; j++) {
+      if (fovea_nn_check_apart(&y, &parts[j], NULL) == FOVEA_OK) continue;
+      return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "y shares memory with %s.%s", names[i], parts[j].name);
+    }
+  }
   return status;
 }
 

@@ -84,17 +84,19 @@ static fovea_status check_kinds(const fovea_nn_performer *p, fovea_error *error)
   if (status) return status;
   int64_t numbers;
   if (__builtin_mul_overflow(p->dim, p->features, &numbers) || numbers > INT64_C(1) << 57) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "features %jd times dim %jd is more than 2^57", p->features,
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "performer.features is %jd; times dim, which is %jd, it must be at most 2^57", p->features,
                       p->dim);
   }
   if (p->stabiliser == FOVEA_NN_STABILISER_NONE) return FOVEA_OK;
   if (p->kernel == FOVEA_NN_PERFORMER_RELU) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "stabiliser is set and would not be used: kernel is FOVEA_NN_PERFORMER_RELU");
+                      "performer.stabiliser is set and would not be used: kernel is FOVEA_NN_PERFORMER_RELU");
   }
   if (!p->causal) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "stabiliser is FOVEA_NN_STABILISER_MAX, and causal is set: rows would depend on later keys");
+  return fovea_fail(
+      error, FOVEA_ERROR_ARGUMENT,
+      "performer.stabiliser is FOVEA_NN_STABILISER_MAX, and causal is set: rows would depend on later keys");
 }
 
 /* Rounds the constants, in the float state of the contract. Volatile, so that nothing is computed elsewhere. */
@@ -114,10 +116,11 @@ static fovea_status make_constants(const fovea_nn_performer *p, fovea_nn_feature
   map->ratio = ratio;
   if (!scale_holds || !root_holds) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "scale is %g; it must be finite and above 0, and its square root an f32", p->scale);
+                      "performer.scale is %g; it must be finite and above 0, and its square root an f32", p->scale);
   }
   if (eps_holds) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "eps is %g; it must be from 0 to the largest f32", p->eps);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "performer.eps is %g; it must be from 0 to the largest f32",
+                    p->eps);
 }
 
 static int64_t padded(int64_t size, int64_t step) {
@@ -193,19 +196,21 @@ static fovea_status check_sizes(const fovea_nn_performer *p, const fovea_nn_perf
   if (!status) status = fovea_validate_bounds("tensors", types, 4, error);
   if (status) return status;
   if (t->heads % t->kv_heads != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_heads is %jd; it must divide heads, which is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "tensors.kv_heads is %jd; it must divide heads, which is %jd",
                       t->kv_heads, t->heads);
   }
   if (p->causal && t->q_len != t->kv_len) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "q_len is %jd, and kv_len is %jd; with causal they must be equal", t->q_len, t->kv_len);
+                      "tensors.q_len is %jd, and kv_len is %jd; with causal they must be equal", t->q_len,
+                      t->kv_len);
   }
   if (!p->causal && t->state) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "state is set and would not be used: causal is 0");
   }
   if (fovea_nn_performer_state_numbers(p->features, t->v_dim) == 0) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "features %jd times v_dim %jd is more than 2^57", p->features,
-                      t->v_dim);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "tensors.v_dim is %jd; times features, which is %jd, it must be at most 2^57", t->v_dim,
+                      p->features);
   }
   return FOVEA_OK;
 }
@@ -253,7 +258,7 @@ static fovea_status check_row_sizes(const fovea_nn_performer *p, const fovea_nn_
   if (!status) status = fovea_validate_bounds("rows", types, 3, error);
   if (status || !r->keys || p->stabiliser != FOVEA_NN_STABILISER_NONE) return status;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "keys is set and would not be used: stabiliser is FOVEA_NN_STABILISER_NONE");
+                    "rows.keys is set and would not be used: stabiliser is FOVEA_NN_STABILISER_NONE");
 }
 
 fovea_status fovea_nn_check_performer_rows(const fovea_nn_performer *performer, const fovea_nn_performer_rows *rows,

@@ -78,14 +78,15 @@ static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_t
 static fovea_status check_buckets(const fovea_nn_lsh *l, fovea_error *error) {
   const int64_t a = l->bucket_factors[0], b = l->bucket_factors[1];
   if (l->buckets % 2 != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "buckets is %jd; it must be even", l->buckets);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lsh.buckets is %jd; it must be even", l->buckets);
   }
   if (a == 0 && b == 0) return FOVEA_OK;
   if (a >= 2 && b >= 2 && a % 2 == 0 && b % 2 == 0 && a <= l->buckets && b <= l->buckets && a * b == l->buckets)
     return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "bucket_factors are %jd and %jd; they must be even, and their product buckets, which is %jd", a,
-                    b, l->buckets);
+  return fovea_fail(
+      error, FOVEA_ERROR_ARGUMENT,
+      "lsh.bucket_factors are %jd and %jd; they must be even, and their product buckets, which is %jd", a, b,
+      l->buckets);
 }
 
 static fovea_status check_sizes(const fovea_nn_lsh *l, const fovea_nn_lsh_tensors *t, fovea_error *error) {
@@ -113,8 +114,8 @@ static fovea_status check_sizes(const fovea_nn_lsh *l, const fovea_nn_lsh_tensor
 static fovea_status check_numbers(fovea_nn_lsh_call *call, fovea_error *error) {
   const double scale = call->lsh.scale, eps = call->lsh.eps;
   const int finite = scale >= -DBL_MAX && scale <= DBL_MAX, in_range = eps >= 1e-30 && eps <= 1;
-  if (!finite) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "scale is not finite");
-  if (!in_range) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "eps is %g; it must be from 1e-30 to 1", eps);
+  if (!finite) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lsh.scale is %g; it must be finite", scale);
+  if (!in_range) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lsh.eps is %g; it must be from 1e-30 to 1", eps);
   call->scale = scale / sqrt((double)call->tensors.dim);
   call->eps = (float)eps;
   return FOVEA_OK;

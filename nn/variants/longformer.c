@@ -128,6 +128,14 @@ static int read_states(fovea_nn_longformer *l, const fovea_nn_longformer_options
   return special;
 }
 
+/* The scale is the caller's; all else of the problem was checked. */
+static fovea_status make_plan(const fovea_problem *problem, const fovea_execution *execution, fovea_plan **plan,
+                              fovea_error *error) {
+  const fovea_status status = fovea_plan_create(problem, execution, plan, error);
+  return status && error && strcmp(error->field, "scale") == 0 ? fovea_fail_within("options", status, error)
+                                                               : status;
+}
+
 /* Heads lie side by side in rows, as projections write them. */
 static fovea_status make_plans(fovea_nn_longformer *l, int special, const fovea_execution *execution,
                                fovea_error *error) {
@@ -141,7 +149,7 @@ static fovea_status make_plans(fovea_nn_longformer *l, int special, const fovea_
   fovea_problem local = p;
   local.window_left = local.window_right = special ? FOVEA_UNLIMITED : o->window;
   if (special) local.patterns = (const fovea_pattern *const *)l->local_patterns;
-  fovea_status status = fovea_plan_create(&local, execution, &l->local, error);
+  fovea_status status = make_plan(&local, execution, &l->local, error);
   if (status || l->global_count == 0) return status;
   p.q_len = l->global_count;
   p.q_lens = NULL;
@@ -150,7 +158,7 @@ static fovea_status make_plans(fovea_nn_longformer *l, int special, const fovea_
   p.o_strides = fovea_strides_rows_before_heads(p.q_len, o->heads, o->v_dim);
   p.lse_strides = (fovea_strides){0, p.q_len, 1};
   p.patterns = (const fovea_pattern *const *)l->global_patterns;
-  return fovea_plan_create(&p, execution, &l->global, error);
+  return make_plan(&p, execution, &l->global, error);
 }
 
 static int64_t count_globals(const fovea_nn_longformer_options *o) {

@@ -2,6 +2,7 @@
  * are fewer tiles of rows than workers, each is cut into parts of the keys, whose lists are put together at the
  * end. */
 #include "selection.h"
+#include "../../arch/args/outputs.h"
 
 #include "../../arch/float_state.h"
 #include "../../src/base/memory.h"

@@ -60,6 +60,7 @@ static void put_double(text_buffer *text, double value) {
   if (value != 0 && (value < 1e-4 || value >= 1e15)) {
     for (; value >= 10; exponent++) value /= 10;
     for (; value < 1; exponent--) value *= 10;
+    if (value >= 9.9999995) value /= 10, exponent++; /* its digits would be 10.000000 */
   }
   int64_t whole = (int64_t)value;
   int64_t millionths = (int64_t)((value - (double)whole) * 1e6 + 0.5);

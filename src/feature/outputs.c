@@ -1,4 +1,5 @@
 /* Outputs beside O: which part of them is wanted. */
+#include "../../arch/args/outputs.h"
 #include "../base/error.h"
 #include "../plan/plan.h"
 #include "feature.h"

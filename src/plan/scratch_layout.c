@@ -1,4 +1,5 @@
 #include "scratch_layout.h"
+#include "../../arch/args/outputs.h"
 
 uint64_t fovea_whole_lines(uint64_t floats) {
   return (floats + 15) / 16 * 16;

@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_PLAN_TILE_STEPS_H
 #define FOVEA_SRC_PLAN_TILE_STEPS_H
 
+#include "../../arch/args/decode.h"
 #include "../../arch/kernels.h"
 
 typedef struct fovea_tile_steps {

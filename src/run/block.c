@@ -1,4 +1,5 @@
 #include "block.h"
+#include "../../arch/args/outputs.h"
 
 #include "../feature/shaw.h"
 #include "../visible/visible_pairs.h"

@@ -1,4 +1,5 @@
 #include "columns.h"
+#include "../../arch/args/outputs.h"
 
 #include "../../arch/float_state.h"
 #include "../plan/row_numbers.h"

@@ -1,4 +1,6 @@
 #include "decode.h"
+#include "../../arch/args/decode.h"
+#include "../../arch/args/outputs.h"
 
 #include "../feature/shaw.h"
 #include "../state/row_states.h"

@@ -1,4 +1,5 @@
 /* Decoding in int8: the rows of a block as codes and scales. */
+#include "../../arch/args/decode.h"
 #include "code_rows.h"
 #include "decode_way.h"
 

@@ -1,4 +1,5 @@
 /* Decoding in exact mode. */
+#include "../../arch/args/decode.h"
 #include "../feature/shaw.h"
 #include "decode_way.h"
 #include "shaw_values.h"

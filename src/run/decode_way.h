@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_RUN_DECODE_WAY_H
 #define FOVEA_SRC_RUN_DECODE_WAY_H
 
+#include "../../arch/args/decode.h"
 #include "positions.h"
 
 /* A tile and a block, whose rows are listed. */

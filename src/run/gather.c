@@ -1,4 +1,6 @@
 #include "gather.h"
+#include "../../arch/args/decode.h"
+#include "../../arch/args/lists.h"
 
 #include "results.h"
 #include "wide_rows.h"

@@ -1,4 +1,5 @@
 #include "shaw_keys.h"
+#include "../../arch/args/decode.h"
 
 #include "shaw_distances.h"
 

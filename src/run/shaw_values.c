@@ -1,4 +1,6 @@
 #include "shaw_values.h"
+#include "../../arch/args/decode.h"
+#include "../../arch/args/terms.h"
 
 #include "shaw_distances.h"
 

@@ -1,4 +1,5 @@
 #include "tile_scores.h"
+#include "../../arch/args/outputs.h"
 
 #include "operand_maker.h"
 

@@ -1,4 +1,5 @@
 #include "top_k.h"
+#include "../../arch/args/outputs.h"
 
 #include "../plan/parts.h"
 

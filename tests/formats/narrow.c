@@ -115,12 +115,25 @@ static int in_panels(const fovea_segment *segment, int values) {
   return !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
 }
 
-/* A row of a panel, byte by byte. */
-static void row_of_panel(const struct narrow *n, const fovea_segment *segment, int64_t head, int64_t row,
+/* Bytes of a row. */
+struct bytes {
+  int64_t first, end;
+};
+
+/* Those that the code of a dim lies in. Halves of a code lie apart: any of the row. */
+static struct bytes bytes_of(const struct narrow *n, int64_t d, int halves) {
+  const struct code code = code_of(&n->format);
+  if (halves) return (struct bytes){0, code_bytes(&n->format, n->dim)};
+  if (code.along) return (struct bytes){4 * d, 4 * d + 4};
+  return (struct bytes){d * code.bits / 8, d * code.bits / 8 + (code.bits + 7) / 8};
+}
+
+/* Bytes of a row of a panel, one by one. */
+static void row_of_panel(const fovea_segment *segment, int64_t head, int64_t row, struct bytes wanted,
                          unsigned char *bytes) {
   const unsigned char *panel =
       (const unsigned char *)segment->k + head * segment->k_head + row / 16 * segment->k_row;
-  for (int64_t i = 0; i < code_bytes(&n->format, n->dim); i++) bytes[i] = panel[i / 4 * 64 + row % 16 * 4 + i % 4];
+  for (int64_t i = wanted.first; i < wanted.end; i++) bytes[i] = panel[i / 4 * 64 + row % 16 * 4 + i % 4];
 }
 
 /* Where byte i of a row lies in a unit whose order is another. */
@@ -145,14 +158,15 @@ static const unsigned char *codes_of(const struct narrow *n, const fovea_segment
                               row / unit_keys(n) * (values ? segment->v_row : segment->k_row);
   const int64_t group = group_of(n);
   const int halves = f->code == FOVEA_CODE_U4_HALVES || f->code == FOVEA_CODE_U5_HALVES;
+  const struct bytes wanted = bytes_of(n, *d, halves);
   if (in_panels(segment, values)) {
     assert_true(code_bytes(f, n->dim) <= (int64_t)sizeof bytes);
-    row_of_panel(n, segment, head, row, bytes);
+    row_of_panel(segment, head, row, wanted, bytes);
     unit = bytes;
   }
   if (f->order != FOVEA_ORDER_ROWS) {
     assert_true(code_bytes(f, n->dim) <= (int64_t)sizeof bytes);
-    for (int64_t i = 0; i < code_bytes(f, n->dim); i++) bytes[i] = unit[byte_at(n, row, i)];
+    for (int64_t i = wanted.first; i < wanted.end; i++) bytes[i] = unit[byte_at(n, row, i)];
     unit = bytes;
   }
   if (keys_share(f)) {

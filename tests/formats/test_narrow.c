@@ -101,8 +101,10 @@ static void test_presets(void **state) {
   for (int name = 0; name < NARROW_FORMATS; name++)
     for (int i = 0; i < 3; i++) {
       const fovea_format format = narrow_format((fovea_format_name)name);
+      const int64_t kv_heads = i == 2 ? USUAL_OR_LONG(1, 2) : 2;
       fovea_problem problem;
-      fovea_problem_init(&problem, 1 + i % 2, 4, 2, rows[i], 150 + 40 * i, 32 * (1 + name % 4), 32 * (1 + i));
+      fovea_problem_init(&problem, 1 + i % 2, 2 * kv_heads, kv_heads, rows[i], 150 + 40 * i, 32 * (1 + name % 4),
+                         32 * (1 + i));
       problem.causal = i != 1;
       if (i == 2) problem.window_left = 90;
       check_formats(&problem, &format, &format, 0, (uint64_t)name, &generator);
@@ -226,8 +228,10 @@ static void test_holes(void **state) {
   struct generator generator = {5};
   for (int i = 0; i < USUAL_OR_LONG(2, 10) * NARROW_FORMATS; i++) {
     const fovea_format format = narrow_format((fovea_format_name)(i % NARROW_FORMATS));
+    const int64_t kv_heads = i % 4 > 1 ? USUAL_OR_LONG(1, 2) : 2;
     fovea_problem problem;
-    fovea_problem_init(&problem, 1, 4, 2, rows[i % 4], 100 + generator_below(&generator, 500), 32 * (1 + i % 3),
+    fovea_problem_init(&problem, 1, 2 * kv_heads, kv_heads, rows[i % 4],
+                       100 + generator_below(&generator, USUAL_OR_LONG(300, 500)), 32 * (1 + i % 3),
                        32 * (1 + i % 5 % 2));
     fovea_problem_resolve(&problem, NULL);
     problem.causal = i % 3 != 0;

@@ -187,13 +187,13 @@ static void all_rows_are_empty(const struct trial *changed, const struct trial *
 
 static void test_minus_infinity(void **state) {
   (void)state;
-  static const float values[] = {1, NAN, INFINITY};
+  static const float values[] = {NAN, 1, INFINITY};
+  static change *const hide[] = {hide_first_block, hide_middle_block, hide_last_block, hide_most};
   for (int i = 0; i < 3; i++) {
-    run_changed(hide_first_block, values[i], NULL);
-    run_changed(hide_middle_block, values[i], NULL);
-    run_changed(hide_last_block, values[i], NULL);
-    run_changed(hide_most, values[i], NULL);
-    run_changed(hide_all, values[i], all_rows_are_empty);
+    /* A NaN that is not passed over shows everywhere. The others take turns. */
+    for (int j = 0; j < 4; j++)
+      if (i == 0 || j % 2 == i - 1 || USUAL_OR_LONG(0, 1)) run_changed(hide[j], values[i], NULL);
+    if (i < 2 || USUAL_OR_LONG(0, 1)) run_changed(hide_all, values[i], all_rows_are_empty);
   }
 }
 
@@ -233,7 +233,7 @@ static void test_seen_v(void **state) {
                                      0x7f7f8000, 0x7f7fffff, 0x7f7f7fff, 0x80000000};
   for (int i = 0; i < 8; i += USUAL_OR_LONG(2, 1)) {
     run_changed(change_v, from_bits(numbers[i]), only_column_6_differs);
-    run_changed(change_two_v, from_bits(numbers[i]), only_column_6_differs);
+    if (i % 4 > 0 || USUAL_OR_LONG(0, 1)) run_changed(change_two_v, from_bits(numbers[i]), only_column_6_differs);
   }
 }
 

@@ -152,7 +152,7 @@ static void test_decoder(void **state) {
   c.target.y = y;
   c.problems[2].cache.segmented = 1;
   assert_int_equal(fovea_nn_encoder_decoder_run(&c.model, NULL, &c.target, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_error_says(&error, "memory");
+  assert_error_says(&error, "memory is set and would not be used: cache.segmented is 1");
   c.tensors[2].memory = NULL;
   c.tensors[2].memory_positions = NULL;
   if (fovea_nn_encoder_decoder_run(&c.model, NULL, &c.target, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);

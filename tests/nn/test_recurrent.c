@@ -305,7 +305,7 @@ static void free_nothing(void *context, void *pointer) {
 static void test_refused(void **state) {
   (void)state;
   assert_int_equal(fovea_nn_gru(NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
-  REFUSED(0, cell.struct_size--, FOVEA_ERROR_ARGUMENT, "cell");
+  REFUSED(0, cell.struct_size--, FOVEA_ERROR_ARGUMENT, "cell.struct_size");
   REFUSED(0, rows.struct_size--, FOVEA_ERROR_ARGUMENT, "rows.struct_size");
   REFUSED(0, cell.hidden = NULL, FOVEA_ERROR_ARGUMENT, "hidden is NULL");
   REFUSED(0, hidden.out = 20, FOVEA_ERROR_ARGUMENT, "hidden.out is 20; it must be 3 times");
@@ -318,14 +318,14 @@ static void test_refused(void **state) {
   REFUSED(1, rows.new_c = NULL, FOVEA_ERROR_ARGUMENT, "new_c is NULL");
   REFUSED(0, rows.x = NULL, FOVEA_ERROR_ARGUMENT, "x is NULL");
   REFUSED(0, rows.h_type = (fovea_type)5, FOVEA_ERROR_ARGUMENT, "h_type is 5");
-  REFUSED(0, rows.y_stride = 4, FOVEA_ERROR_ARGUMENT, "y_stride");
+  REFUSED(0, rows.y_stride = 4, FOVEA_ERROR_ARGUMENT, "y_stride is 4");
   REFUSED(0, rows.h = outputs + 1, FOVEA_ERROR_ARGUMENT, "y shares memory with h");
   REFUSED(0, rows.x = outputs, FOVEA_ERROR_ARGUMENT, "y shares memory with x");
   REFUSED(1, rows.new_c = outputs, FOVEA_ERROR_ARGUMENT, "new_c shares memory with y");
   REFUSED(1, rows.c = outputs, FOVEA_ERROR_ARGUMENT, "y shares memory with c");
-  REFUSED(0, hidden.weights = outputs, FOVEA_ERROR_ARGUMENT, "y shares memory with weights");
+  REFUSED(0, hidden.weights = outputs, FOVEA_ERROR_ARGUMENT, "y shares memory with hidden.weights");
   REFUSED(0, e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
-  REFUSED(0, e.allocator.release = free_nothing, FOVEA_ERROR_ARGUMENT, "allocator.allocate");
+  REFUSED(0, e.allocator.release = free_nothing, FOVEA_ERROR_ARGUMENT, "allocator.allocate is NULL");
 }
 
 int main(void) {

@@ -1,4 +1,5 @@
 /* Products of decoding: decode_score(), decode_value(). */
+#include "../../arch/args/decode.h"
 #include "operation.h"
 
 /* The place of a dim of a key in a panel, in elements. */

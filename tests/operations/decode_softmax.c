@@ -1,5 +1,6 @@
 /* Scores of decoding after the products: decode_adjust(), decode_softmax(),
  * decode_normalise(). */
+#include "../../arch/args/decode.h"
 #include "contract.h"
 #include "masks.h"
 #include "terms.h"

@@ -1,4 +1,5 @@
 /* Sums of weights by the distance of keys: shaw_sums(). */
+#include "../../arch/args/terms.h"
 #include "operation.h"
 
 static int clipped(int d, int distance) {

@@ -11,7 +11,7 @@
 
 enum { RESULT_BYTES = 1 << 20 };
 static _Alignas(64) unsigned char results[RESULT_BYTES], expected[RESULT_BYTES];
-static size_t results_used;
+static size_t results_used, expected_used;
 
 static const struct environment *current; /* NULL: the usual one */
 static uint64_t current_control;
@@ -77,10 +77,24 @@ void everywhere_loop(void *context, int64_t tasks, int workers, fovea_task_funct
   for (int i = 0; i < workers; i++) pthread_join(members[i].thread, NULL);
 }
 
+/* What was not given out is 0. */
+static void clear_results(void) {
+  memset(results, 0, results_used);
+  results_used = 0;
+}
+
+static void keep_results(void) {
+  memcpy(expected, results, results_used);
+  expected_used = results_used;
+}
+
+static int are_expected(void) {
+  return results_used == expected_used && memcmp(results, expected, results_used) == 0;
+}
+
 static void act_in(const struct environment *environment, void (*act)(void)) {
   const char *name = environment != NULL ? environment->name : "usual";
-  memset(results, 0, sizeof results);
-  results_used = 0;
+  clear_results();
   current = environment;
   current_control = environment != NULL ? environment_enter(environment) : environment_control();
   act();
@@ -90,8 +104,8 @@ static void act_in(const struct environment *environment, void (*act)(void)) {
   if (control != current_control) fail_msg("%s: the caller's environment is another one after the call", name);
   if (!flags) fail_msg("%s: flags of the caller's are lost", name);
   if (atomic_exchange(&strangers, 0) > 0) fail_msg("%s: a callback or a thread was in another environment", name);
-  if (environment == NULL) memcpy(expected, results, sizeof expected);
-  if (memcmp(results, expected, sizeof results) != 0)
+  if (environment == NULL) keep_results();
+  if (!are_expected())
     fail_msg("%s: other results (%s)", name, everywhere_isa != NULL ? everywhere_isa : "the best");
 }
 
@@ -106,12 +120,11 @@ static void act_alone(void *context) {
 /* Once more, with tasks and all, on a painted stack. */
 static void act_on_small_stack(void (*act)(void)) {
   struct act alone = {act};
-  memset(results, 0, sizeof results);
-  results_used = 0;
+  clear_results();
   on_this_thread = 1;
   assert_small_stack(everywhere_isa != NULL ? everywhere_isa : "the best", act_alone, &alone);
   on_this_thread = 0;
-  if (memcmp(results, expected, sizeof results) != 0) fail_msg("%s", "other results on a small stack");
+  if (!are_expected()) fail_msg("%s", "other results on a small stack");
 }
 
 void assert_same_everywhere(void (*act)(void)) {
@@ -120,12 +133,20 @@ void assert_same_everywhere(void (*act)(void)) {
   for (const struct environment *next = environment_list; next->name != NULL; next++) act_in(next, act);
 }
 
-void assert_same_everywhere_on_isas(void (*act)(void)) {
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+static void assert_same_on(const char *const *isas, void (*act)(void)) {
+  for (const char *const *isa = isas; *isa != NULL; isa++) {
     everywhere_isa = *isa;
     assert_same_everywhere(act);
   }
   everywhere_isa = NULL;
+}
+
+void assert_same_everywhere_on_isas(void (*act)(void)) {
+  assert_same_on(usable_isas(), act);
+}
+
+void assert_exact_everywhere_on_isas(void (*act)(void)) {
+  assert_same_on(usable_isas_for(NULL), act);
 }
 
 void fill_numbers(float *numbers, int count, float size, struct generator *generator) {

@@ -32,6 +32,8 @@ void everywhere_loop(void *context, int64_t tasks, int workers, fovea_task_funct
  * arrays lie, too; then with every instruction set. */
 void assert_same_everywhere(void (*act)(void));
 void assert_same_everywhere_on_isas(void (*act)(void));
+/* The same for exact problems of f32, without instruction sets that would run the very functions of another one. */
+void assert_exact_everywhere_on_isas(void (*act)(void));
 
 /* Numbers up to `size`; and values of which every other is a subnormal of about 1000 ulps. */
 void fill_numbers(float *numbers, int count, float size, struct generator *generator);

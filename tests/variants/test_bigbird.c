@@ -210,11 +210,11 @@ static void test_refused(void **state) {
   int64_t numbers[32];
   fovea_pattern *pattern;
   assert_int_equal(fovea_nn_bigbird_pattern(NULL, &pattern, NULL), FOVEA_ERROR_ARGUMENT);
-  REFUSED(b.struct_size++, FOVEA_ERROR_ARGUMENT, "bigbird");
-  REFUSED(b.length = -1, FOVEA_ERROR_ARGUMENT, "length is -1");
-  REFUSED(b.length = INT64_C(1) << 31, FOVEA_ERROR_ARGUMENT, "length is 2147483648");
-  REFUSED(b.block_size = 0, FOVEA_ERROR_ARGUMENT, "block_size is 0");
-  REFUSED(b.chosen = -1, FOVEA_ERROR_ARGUMENT, "chosen is -1");
+  REFUSED(b.struct_size++, FOVEA_ERROR_ARGUMENT, "bigbird.struct_size");
+  REFUSED(b.length = -1, FOVEA_ERROR_ARGUMENT, "bigbird.length is -1");
+  REFUSED(b.length = INT64_C(1) << 31, FOVEA_ERROR_ARGUMENT, "bigbird.length is 2147483648");
+  REFUSED(b.block_size = 0, FOVEA_ERROR_ARGUMENT, "bigbird.block_size is 0");
+  REFUSED(b.chosen = -1, FOVEA_ERROR_ARGUMENT, "bigbird.chosen is -1");
   REFUSED(b.heads = 0, FOVEA_ERROR_ARGUMENT, "bigbird.heads is 0");
   for (int allowed = 0; allowed < 2; allowed++) {
     int left = allowed;

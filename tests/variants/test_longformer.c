@@ -390,15 +390,16 @@ static void test_not_created(void **state) {
   (void)state;
   fovea_nn_longformer *longformer;
   assert_int_equal(fovea_nn_longformer_create(NULL, NULL, &longformer, NULL), FOVEA_ERROR_ARGUMENT);
-  NOT_CREATED(o.struct_size--, FOVEA_ERROR_ARGUMENT, "options");
-  NOT_CREATED(o.batch = 0, FOVEA_ERROR_ARGUMENT, "batch is 0");
+  NOT_CREATED(o.struct_size--, FOVEA_ERROR_ARGUMENT, "options.struct_size");
+  NOT_CREATED(o.batch = 0, FOVEA_ERROR_ARGUMENT, "options.batch is 0");
   NOT_CREATED(o.heads = 0, FOVEA_ERROR_ARGUMENT, "options.heads is 0");
-  NOT_CREATED(o.length = -1, FOVEA_ERROR_ARGUMENT, "length is -1");
-  NOT_CREATED(o.length = INT64_C(1) << 31, FOVEA_ERROR_ARGUMENT, "length is 2147483648");
-  NOT_CREATED(o.window = -1, FOVEA_ERROR_ARGUMENT, "window is -1");
-  NOT_CREATED(o.qk_dim = 0, FOVEA_ERROR_ARGUMENT, "qk_dim is 0");
-  NOT_CREATED(o.v_dim = 0, FOVEA_ERROR_ARGUMENT, "v_dim is 0");
-  NOT_CREATED(o.scale = NAN, FOVEA_ERROR_ARGUMENT, "scale");
+  NOT_CREATED(o.length = -1, FOVEA_ERROR_ARGUMENT, "options.length is -1");
+  NOT_CREATED(o.length = INT64_C(1) << 31, FOVEA_ERROR_ARGUMENT, "options.length is 2147483648");
+  NOT_CREATED(o.window = -1, FOVEA_ERROR_ARGUMENT, "options.window is -1");
+  NOT_CREATED(o.qk_dim = 0, FOVEA_ERROR_ARGUMENT, "options.qk_dim is 0");
+  NOT_CREATED(o.v_dim = 0, FOVEA_ERROR_ARGUMENT, "options.v_dim is 0");
+  NOT_CREATED(o.scale = NAN, FOVEA_ERROR_ARGUMENT, "options.scale is nan");
+  NOT_CREATED(o.scale = 1e300, FOVEA_ERROR_ARGUMENT, "options.scale is 1.000000e300");
   NOT_CREATED(e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
   NOT_CREATED(states[7] = 2, FOVEA_ERROR_ARGUMENT, "states[7] is 2");
   for (int allowed = 0; allowed < 6; allowed++) {
@@ -441,19 +442,19 @@ static float x[96], y[96], weights[6][64];
 static void test_refused(void **state) {
   (void)state;
   assert_int_equal(fovea_nn_longformer_run(NULL, NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
-  REFUSED(layer.struct_size--, FOVEA_ERROR_ARGUMENT, "layer");
+  REFUSED(layer.struct_size--, FOVEA_ERROR_ARGUMENT, "layer.struct_size");
   REFUSED(rows.struct_size++, FOVEA_ERROR_ARGUMENT, "rows.struct_size");
   REFUSED(layer.key = NULL, FOVEA_ERROR_ARGUMENT, "key is NULL");
   REFUSED(layer.global_key = NULL, FOVEA_ERROR_ARGUMENT, "global_key is NULL");
   REFUSED(linears[2].out = 7, FOVEA_ERROR_ARGUMENT, "value.out is 7");
   REFUSED(linears[4].in = 7, FOVEA_ERROR_ARGUMENT, "global_key.in is 7");
   REFUSED((out.in = 4, layer.output = &out), FOVEA_ERROR_ARGUMENT, "output.in is 4");
-  REFUSED(linears[5].weight_type = (fovea_type)7, FOVEA_ERROR_ARGUMENT, "weight_type is 7");
+  REFUSED(linears[5].weight_type = (fovea_type)7, FOVEA_ERROR_ARGUMENT, "global_value.weight_type is 7");
   REFUSED(rows.x = NULL, FOVEA_ERROR_ARGUMENT, "x is NULL");
   REFUSED(rows.y = NULL, FOVEA_ERROR_ARGUMENT, "y is NULL");
-  REFUSED(rows.y_stride = 7, FOVEA_ERROR_ARGUMENT, "y_stride");
-  REFUSED(rows.x_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "x_type");
-  REFUSED(linears[3].weights = y, FOVEA_ERROR_ARGUMENT, "y shares memory with weights");
+  REFUSED(rows.y_stride = 7, FOVEA_ERROR_ARGUMENT, "y_stride is 7");
+  REFUSED(rows.x_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "x_type is 3");
+  REFUSED(linears[3].weights = y, FOVEA_ERROR_ARGUMENT, "y shares memory with global_query.weights");
 }
 
 int main(void) {

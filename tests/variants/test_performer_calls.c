@@ -96,27 +96,28 @@ static void test_refused_performers(void **state) {
   (void)state;
   for (int which = RUN; which <= ROWS; which++) {
     REFUSED(which, c.p.dim = 0, FOVEA_ERROR_ARGUMENT, "performer.dim is 0");
-    REFUSED(which, c.p.features = 0, FOVEA_ERROR_ARGUMENT, "features is 0");
+    REFUSED(which, c.p.features = 0, FOVEA_ERROR_ARGUMENT, "performer.features is 0");
     REFUSED(which, (c.p.dim = INT64_C(1) << 30, c.p.features = INT64_C(1) << 30), FOVEA_ERROR_ARGUMENT,
-            "features: more than 2^57");
-    REFUSED(which, c.p.kernel = (fovea_nn_performer_kernel)2, FOVEA_ERROR_ARGUMENT, "kernel is 2");
-    REFUSED(which, c.p.stabiliser = (fovea_nn_performer_stabiliser)2, FOVEA_ERROR_ARGUMENT, "stabiliser is 2");
-    REFUSED(which, c.p.causal = 2, FOVEA_ERROR_ARGUMENT, "causal is 2");
+            "performer.features: at most 2^57");
+    REFUSED(which, c.p.kernel = (fovea_nn_performer_kernel)2, FOVEA_ERROR_ARGUMENT, "performer.kernel is 2");
+    REFUSED(which, c.p.stabiliser = (fovea_nn_performer_stabiliser)2, FOVEA_ERROR_ARGUMENT,
+            "performer.stabiliser is 2");
+    REFUSED(which, c.p.causal = 2, FOVEA_ERROR_ARGUMENT, "performer.causal is 2");
     REFUSED(which, (c.p.kernel = FOVEA_NN_PERFORMER_RELU, c.p.stabiliser = FOVEA_NN_STABILISER_MAX),
-            FOVEA_ERROR_UNUSED, "stabiliser is set");
+            FOVEA_ERROR_UNUSED, "performer.stabiliser is set");
     REFUSED(which, (c.p.causal = 1, c.p.stabiliser = FOVEA_NN_STABILISER_MAX), FOVEA_ERROR_ARGUMENT,
-            "stabiliser: later keys");
-    REFUSED(which, c.p.eps = -1, FOVEA_ERROR_ARGUMENT, "eps is -1");
-    REFUSED(which, c.p.eps = (double)NAN, FOVEA_ERROR_ARGUMENT, "eps is nan");
-    REFUSED(which, c.p.eps = 1e39, FOVEA_ERROR_ARGUMENT, "eps is 1.000000e39");
-    REFUSED(which, c.p.scale = 0, FOVEA_ERROR_ARGUMENT, "scale is 0");
-    REFUSED(which, c.p.scale = (double)INFINITY, FOVEA_ERROR_ARGUMENT, "scale is inf");
-    REFUSED(which, c.p.scale = 1e-300, FOVEA_ERROR_ARGUMENT, "scale: it must be finite and above 0");
+            "performer.stabiliser: later keys");
+    REFUSED(which, c.p.eps = -1, FOVEA_ERROR_ARGUMENT, "performer.eps is -1");
+    REFUSED(which, c.p.eps = (double)NAN, FOVEA_ERROR_ARGUMENT, "performer.eps is nan");
+    REFUSED(which, c.p.eps = 1e39, FOVEA_ERROR_ARGUMENT, "performer.eps is 1.000000e39");
+    REFUSED(which, c.p.scale = 0, FOVEA_ERROR_ARGUMENT, "performer.scale is 0");
+    REFUSED(which, c.p.scale = (double)INFINITY, FOVEA_ERROR_ARGUMENT, "performer.scale is inf");
+    REFUSED(which, c.p.scale = 1e-300, FOVEA_ERROR_ARGUMENT, "performer.scale: it must be finite and above 0");
     REFUSED(which, c.p.projection = NULL, FOVEA_ERROR_ARGUMENT, "projection is NULL");
     REFUSED(which, c.p.projection = outputs + 9, FOVEA_ERROR_ARGUMENT,
             which == RUN ? "o shares memory with projection" : "y shares memory with projection");
     REFUSED(which, c.e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
-    REFUSED(which, c.e.allocator.allocate = no_memory, FOVEA_ERROR_ARGUMENT, "allocator");
+    REFUSED(which, c.e.allocator.allocate = no_memory, FOVEA_ERROR_ARGUMENT, "allocator.release is NULL");
     REFUSED(which, (c.e.allocator.allocate = no_memory, c.e.allocator.release = release_nothing),
             FOVEA_ERROR_MEMORY, "No memory");
   }
@@ -124,35 +125,35 @@ static void test_refused_performers(void **state) {
 
 static void test_refused_tensors(void **state) {
   (void)state;
-  REFUSED(RUN, c.t.batch = 0, FOVEA_ERROR_ARGUMENT, "batch is 0");
-  REFUSED(RUN, c.t.kv_heads = 0, FOVEA_ERROR_ARGUMENT, "kv_heads is 0");
-  REFUSED(RUN, c.t.heads = 3, FOVEA_ERROR_ARGUMENT, "kv_heads is 2");
-  REFUSED(RUN, c.t.q_len = -1, FOVEA_ERROR_ARGUMENT, "q_len is -1");
-  REFUSED(RUN, c.t.v_dim = 0, FOVEA_ERROR_ARGUMENT, "v_dim is 0");
-  REFUSED(RUN, c.t.q_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "q_type is 3");
+  REFUSED(RUN, c.t.batch = 0, FOVEA_ERROR_ARGUMENT, "tensors.batch is 0");
+  REFUSED(RUN, c.t.kv_heads = 0, FOVEA_ERROR_ARGUMENT, "tensors.kv_heads is 0");
+  REFUSED(RUN, c.t.heads = 3, FOVEA_ERROR_ARGUMENT, "tensors.kv_heads is 2");
+  REFUSED(RUN, c.t.q_len = -1, FOVEA_ERROR_ARGUMENT, "tensors.q_len is -1");
+  REFUSED(RUN, c.t.v_dim = 0, FOVEA_ERROR_ARGUMENT, "tensors.v_dim is 0");
+  REFUSED(RUN, c.t.q_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "tensors.q_type is 3");
   REFUSED(RUN, c.t.q = NULL, FOVEA_ERROR_ARGUMENT, "q is NULL");
   REFUSED(RUN, c.t.o = NULL, FOVEA_ERROR_ARGUMENT, "o is NULL");
-  REFUSED(RUN, c.t.k = (const char *)k + 1, FOVEA_ERROR_ARGUMENT, "k is ");
+  REFUSED(RUN, c.t.k = (const char *)k + 1, FOVEA_ERROR_ARGUMENT, "k is 1 bytes off");
   REFUSED(RUN, c.t.v = outputs + 3, FOVEA_ERROR_ARGUMENT, "o shares memory with v");
-  REFUSED(RUN, c.t.o_strides.row = 2, FOVEA_ERROR_ARGUMENT, "o_strides");
+  REFUSED(RUN, c.t.o_strides.row = 2, FOVEA_ERROR_ARGUMENT, "o_strides.row");
   REFUSED(RUN, c.t.kv_lens = lens, FOVEA_ERROR_ARGUMENT, "kv_lens[1] is 71");
   REFUSED(RUN, c.t.state = states, FOVEA_ERROR_UNUSED, "state is set");
-  REFUSED(RUN, (c.p.causal = 1, c.t.q_len = 3), FOVEA_ERROR_ARGUMENT, "q_len is 3");
+  REFUSED(RUN, (c.p.causal = 1, c.t.q_len = 3), FOVEA_ERROR_ARGUMENT, "tensors.q_len is 3");
   REFUSED(RUN, (c.p.causal = 1, c.t.state = outputs + 8), FOVEA_ERROR_ARGUMENT, "state shares memory with o");
   REFUSED(RUN, c.t.struct_size = 8, FOVEA_ERROR_ARGUMENT, "tensors.struct_size is 8");
   REFUSED(ROWS, c.r.rows = -1, FOVEA_ERROR_ARGUMENT, "rows.rows is -1");
-  REFUSED(ROWS, c.r.y_type = (fovea_type)7, FOVEA_ERROR_ARGUMENT, "y_type is 7");
-  REFUSED(ROWS, c.r.keys = 1, FOVEA_ERROR_UNUSED, "keys is set");
+  REFUSED(ROWS, c.r.y_type = (fovea_type)7, FOVEA_ERROR_ARGUMENT, "rows.y_type is 7");
+  REFUSED(ROWS, c.r.keys = 1, FOVEA_ERROR_UNUSED, "rows.keys is set");
   REFUSED(ROWS, c.r.x = outputs, FOVEA_ERROR_ARGUMENT, "y shares memory with x");
   REFUSED(ROWS, c.r.lens = lens, FOVEA_ERROR_ARGUMENT, "lens[1] is 71");
   REFUSED(ROWS, c.r.struct_size = 8, FOVEA_ERROR_ARGUMENT, "rows.struct_size is 8");
   REFUSED(ROWS, c.p.struct_size = 8, FOVEA_ERROR_ARGUMENT, "performer.struct_size is 8");
-  REFUSED(DRAW, c.f.features = 0, FOVEA_ERROR_ARGUMENT, "features is 0");
+  REFUSED(DRAW, c.f.features = 0, FOVEA_ERROR_ARGUMENT, "random.features is 0");
   REFUSED(DRAW, c.f.dim = -2, FOVEA_ERROR_ARGUMENT, "random.dim is -2");
-  REFUSED(DRAW, c.f.orthogonal = 2, FOVEA_ERROR_ARGUMENT, "orthogonal is 2");
-  REFUSED(DRAW, c.f.norms = (fovea_nn_feature_norms)2, FOVEA_ERROR_ARGUMENT, "norms is 2");
+  REFUSED(DRAW, c.f.orthogonal = 2, FOVEA_ERROR_ARGUMENT, "random.orthogonal is 2");
+  REFUSED(DRAW, c.f.norms = (fovea_nn_feature_norms)2, FOVEA_ERROR_ARGUMENT, "random.norms is 2");
   REFUSED(DRAW, c.f.struct_size = 8, FOVEA_ERROR_ARGUMENT, "random.struct_size is 8");
-  REFUSED(DRAW, c.e.allocator.allocate = no_memory, FOVEA_ERROR_ARGUMENT, "allocator");
+  REFUSED(DRAW, c.e.allocator.allocate = no_memory, FOVEA_ERROR_ARGUMENT, "allocator.release is NULL");
   REFUSED(DRAW, (c.e.allocator.allocate = no_memory, c.e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
           "No memory");
   assert_int_equal(fovea_nn_performer_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);

@@ -440,36 +440,38 @@ static float numbers[256], results[128];
 static void test_refused(void **state) {
   (void)state;
   assert_int_equal(fovea_nn_lsh_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_ARGUMENT);
-  REFUSED(l.struct_size--, FOVEA_ERROR_ARGUMENT, "lsh");
-  REFUSED(t.struct_size++, FOVEA_ERROR_ARGUMENT, "tensors");
-  REFUSED(l.rounds = 65, FOVEA_ERROR_ARGUMENT, "rounds is 65");
-  REFUSED(l.bucket_size = 0, FOVEA_ERROR_ARGUMENT, "bucket_size is 0");
-  REFUSED(l.bucket_size = 1025, FOVEA_ERROR_ARGUMENT, "bucket_size is 1025");
-  REFUSED(l.buckets = 5, FOVEA_ERROR_ARGUMENT, "buckets is 5");
-  REFUSED(l.bucket_factors[0] = 2, FOVEA_ERROR_ARGUMENT, "bucket_factors are 2 and 0");
-  REFUSED((l.bucket_factors[0] = 4, l.bucket_factors[1] = 1), FOVEA_ERROR_ARGUMENT, "bucket_factors are 4 and 1");
-  REFUSED(l.causal = 2, FOVEA_ERROR_ARGUMENT, "causal is 2");
-  REFUSED(l.once = -1, FOVEA_ERROR_ARGUMENT, "once is -1");
-  REFUSED(l.ring = (fovea_nn_lsh_ring)2, FOVEA_ERROR_ARGUMENT, "ring is 2");
-  REFUSED(l.scale = INFINITY, FOVEA_ERROR_ARGUMENT, "scale");
-  REFUSED(l.eps = 0, FOVEA_ERROR_ARGUMENT, "eps is 0");
-  REFUSED(l.eps = NAN, FOVEA_ERROR_ARGUMENT, "eps");
+  REFUSED(l.struct_size--, FOVEA_ERROR_ARGUMENT, "lsh.struct_size");
+  REFUSED(t.struct_size++, FOVEA_ERROR_ARGUMENT, "tensors.struct_size");
+  REFUSED(l.rounds = 65, FOVEA_ERROR_ARGUMENT, "lsh.rounds is 65");
+  REFUSED(l.bucket_size = 0, FOVEA_ERROR_ARGUMENT, "lsh.bucket_size is 0");
+  REFUSED(l.bucket_size = 1025, FOVEA_ERROR_ARGUMENT, "lsh.bucket_size is 1025");
+  REFUSED(l.buckets = 5, FOVEA_ERROR_ARGUMENT, "lsh.buckets is 5");
+  REFUSED(l.bucket_factors[0] = 2, FOVEA_ERROR_ARGUMENT, "lsh.bucket_factors are 2 and 0");
+  REFUSED((l.bucket_factors[0] = 4, l.bucket_factors[1] = 1), FOVEA_ERROR_ARGUMENT,
+          "lsh.bucket_factors are 4 and 1");
+  REFUSED(l.causal = 2, FOVEA_ERROR_ARGUMENT, "lsh.causal is 2");
+  REFUSED(l.once = -1, FOVEA_ERROR_ARGUMENT, "lsh.once is -1");
+  REFUSED(l.ring = (fovea_nn_lsh_ring)2, FOVEA_ERROR_ARGUMENT, "lsh.ring is 2");
+  REFUSED(l.scale = INFINITY, FOVEA_ERROR_ARGUMENT, "lsh.scale is inf");
+  REFUSED(l.eps = 0, FOVEA_ERROR_ARGUMENT, "lsh.eps is 0");
+  REFUSED(l.eps = NAN, FOVEA_ERROR_ARGUMENT, "lsh.eps is nan");
   REFUSED(e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
-  REFUSED(t.batch = 0, FOVEA_ERROR_ARGUMENT, "batch is 0");
-  REFUSED(t.length = -1, FOVEA_ERROR_ARGUMENT, "length is -1");
+  REFUSED(t.batch = 0, FOVEA_ERROR_ARGUMENT, "tensors.batch is 0");
+  REFUSED(t.length = -1, FOVEA_ERROR_ARGUMENT, "tensors.length is -1");
   REFUSED(t.dim = 0, FOVEA_ERROR_ARGUMENT, "tensors.dim is 0");
-  REFUSED(t.y_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "y_type is 3");
+  REFUSED(t.y_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "tensors.y_type is 3");
   REFUSED(lengths[1] = 9, FOVEA_ERROR_ARGUMENT, "lengths[1] is 9");
   REFUSED(t.lengths = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
           FOVEA_ERROR_ARGUMENT, "lengths is 1 bytes off"); /* before its numbers are read */
   REFUSED((l.rounds = INT64_MAX, l.buckets = INT64_MAX - 1,
            fovea_nn_lsh_tensors_init(&t, &l, 1, 1, 1, 1, NULL, NULL, NULL, NULL)),
-          FOVEA_ERROR_ARGUMENT, "rounds is"); /* the initialiser does not overflow */
+          FOVEA_ERROR_ARGUMENT, "lsh.rounds is"); /* the initialiser does not overflow */
   REFUSED(t.x = NULL, FOVEA_ERROR_ARGUMENT, "x is NULL");
   REFUSED(t.rotations = NULL, FOVEA_ERROR_ARGUMENT, "rotations is NULL");
   REFUSED(t.y_strides.row = 3, FOVEA_ERROR_ARGUMENT, "y_strides.row");
-  REFUSED(t.v = results + 5, FOVEA_ERROR_ARGUMENT, "y");
-  REFUSED(t.bucket_numbers = (int32_t *)(void *)results, FOVEA_ERROR_ARGUMENT, "bucket_numbers");
+  REFUSED(t.v = results + 5, FOVEA_ERROR_ARGUMENT, "y shares memory with v");
+  REFUSED(t.bucket_numbers = (int32_t *)(void *)results, FOVEA_ERROR_ARGUMENT,
+          "bucket_numbers shares memory with y");
   for (int allowed = 0; allowed < 2; allowed++) {
     int left = allowed;
     REFUSED(e.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "No memory");

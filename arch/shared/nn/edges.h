@@ -3,6 +3,7 @@
 #ifndef FOVEA_ARCH_SHARED_NN_EDGES_H
 #define FOVEA_ARCH_SHARED_NN_EDGES_H
 
+#include "../../args/lists.h"
 #include "../../nn_kernels.h"
 #include "../gather.h"
 #include "elements.h"
