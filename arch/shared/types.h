@@ -46,12 +46,27 @@ FOVEA_INLINE vec typed_load(const void *row, int64_t first, const fovea_type typ
 /* `count` is never above LANES, but gcc -O0 warns of branches that are never taken. */
 #define TYPED_AT_MOST(count) ((unsigned)(count) < LANES ? (unsigned)(count) : LANES)
 
+/* Copies up to 63 bytes without a call of the C library, after which no vector would be in a register. */
+FOVEA_NOINLINE void typed_copy(void *to, const void *from, unsigned bytes) {
+  char *end = to;
+  const char *at = from;
+#define TYPED_COPY(size)                                                                                           \
+  if (bytes & (size)) memcpy(end, at, size), end += (size), at += (size);
+  TYPED_COPY(32)
+  TYPED_COPY(16)
+  TYPED_COPY(8)
+  TYPED_COPY(4)
+  TYPED_COPY(2)
+  TYPED_COPY(1)
+#undef TYPED_COPY
+}
+
 /* Up to LANES elements, with zeros after them. */
 #define TYPED_LOAD_FIRST(with, format, name, element, bits, together, load, ...)                                   \
   case format: {                                                                                                   \
     element elements[LANES] = {0};                                                                                 \
-    memcpy(elements, (const element *)row + TYPED_INDEX(element, bits, first),                                     \
-           (size_t)fovea_bytes(format, least));                                                                    \
+    typed_copy(elements, (const element *)row + TYPED_INDEX(element, bits, first),                                 \
+               (unsigned)fovea_bytes(format, least));                                                              \
     return load(elements);                                                                                         \
   }
 FOVEA_INLINE vec typed_load_first(const void *row, int64_t first, int count, const fovea_type type) {
