@@ -58,10 +58,10 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   # Files that take 1.5 % or more of a call's instructions if it is small: decoding over pages, one new row, small plans.
   set(quick_sources ${other_sources})
   list(FILTER quick_sources INCLUDE REGEX "/src/(visible/[a-z_]+|state/row_states|base/validate|rotary/(angle|rotary)\
-|run/(block|code_rows|decode|decode_codes|decode_exact|fetch|gather|position_numbers|positions|rows|run_segments|scores\
+|run/(block|code_rows|decode|decode_codes|decode_exact|fetch|gather|position_numbers|positions|page_rows|row_list|rows|scores\
 |shaw_keys|shaw_values|spans|tile|tile_scores|tile_values|walk|wide_rows)\
 |plan/(entries|lay_out|make|parts|tiles)|pattern/(intervals|lists|query)\
-|cache/(append|cached_rows|claims|coded_parts|coded_rows|formats|row_maker|sequences))\\.c$")
+|cache/(alike|append|cached_rows|claims|coded_parts|coded_rows|formats|row_maker|sequences))\\.c$")
   list(REMOVE_ITEM other_sources ${quick_sources})
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)

@@ -39,17 +39,11 @@ static inline int64_t fovea_segment_head(const fovea_segment *segment, int value
   return layer > 0 ? offset + layer * (values ? segment->v_layer : segment->k_layer) : offset;
 }
 
-/* Whether two segments differ in nothing but their positions and the memory of their keys and values, as pages do:
- * what was found of the strides and types of one is true of the other. */
-static inline int fovea_segments_are_alike(const fovea_segment *a, const fovea_segment *b) {
-  const size_t begin = offsetof(fovea_segment, k_head);
-  return memcmp((const char *)a + begin, (const char *)b + begin, sizeof *a - begin) == 0;
-}
-
-/* Segments of small pages are many, far from the CPU, and read once for each head: prefetches the first `bytes`
- * bytes of the segment some places further on. It need not be there. */
-static inline void fovea_fetch_segment(const fovea_sequence *sequence, const fovea_segment *segment, size_t bytes) {
-  const uintptr_t begin = (uintptr_t)segment + 4 * sequence->segment_size;
+/* Segments of small pages are many, far from the CPU, and read once for each head: prefetches `bytes` bytes
+ * from byte `first` on of the segment some places further on. It need not be there. */
+static inline void fovea_fetch_segment(const fovea_sequence *sequence, const fovea_segment *segment, size_t first,
+                                       size_t bytes) {
+  const uintptr_t begin = (uintptr_t)segment + 4 * sequence->segment_size + first;
   for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch((const void *)(begin + at), 0, 3);
 }
 

@@ -6,6 +6,7 @@
 #include "../base/types.h"
 #include "../base/validate.h"
 #include "coded_parts.h"
+#include "segment_reach.h"
 
 #include <string.h>
 
@@ -33,7 +34,7 @@ int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values
     if (!fovea_segment_holds(next, position)) return 0;
   }
   const fovea_format *format = fovea_segment_format(next, values);
-  fovea_fetch_segment(sequence, next, format ? sizeof *next : offsetof(fovea_segment, k_format));
+  fovea_fetch_segment(sequence, next, 0, format ? sizeof *next : offsetof(fovea_segment, k_format));
   const fovea_format *known = found->segment ? found->format : NULL;
   found->segment = next;
   found->format = format;
@@ -48,36 +49,6 @@ int fovea_find_head(const fovea_sequence *sequence, int64_t position, int values
   }
   found->rows = fovea_element(values ? next->v : next->k, values ? next->v_type : next->k_type,
                               fovea_segment_head(next, values, layer, head));
-  return 1;
-}
-
-int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                        fovea_reach *reach) {
-  int64_t layers = segment->layers, layer_step = 0;
-  if (layers > 1) layer_step = values ? segment->v_layer : segment->k_layer;
-  int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
-  fovea_type type = values ? segment->v_type : segment->k_type;
-  fovea_shape rows = {
-      .name = values ? "v" : "k",
-      .extent = {layers, shape->kv_heads, panels ? (segment->rows - 1) / FOVEA_PANEL_ROWS + 1 : segment->rows},
-      .stride = {layer_step, values ? segment->v_head : segment->k_head, values ? segment->v_row : segment->k_row},
-      .dim = values   ? shape->v_dim
-             : panels ? fovea_panel_elements(shape->qk_dim, type)
-                      : shape->qk_dim,
-  };
-  int64_t low, high;
-  for (int axis = 0; axis < 3; axis++) {
-    if (rows.extent[axis] <= 1) rows.stride[axis] = 0;
-  }
-  if (!fovea_shape_range(&rows, &low, &high)) return 0;
-  int64_t layer = fovea_segment_head(segment, values, shape->layer, 0);
-  if (rows.extent[0] > 1) {
-    rows.extent[0] = 1;
-    fovea_shape_range(&rows, &low, &high);
-  }
-  low += layer;
-  high += layer;
-  *reach = (fovea_reach){rows.name, fovea_bytes(type, low), fovea_bytes(type, high + 1), fovea_alignment(type)};
   return 1;
 }
 
@@ -137,24 +108,9 @@ static fovea_status check_sizes(const fovea_segment *segment, const fovea_segmen
   return FOVEA_OK;
 }
 
-/* No type and no format needs addresses that are multiples of more. */
-enum { ALIGNMENT_LIMIT = 16 };
-/* The largest number of positions and rows. */
-#define POSITION_LIMIT (INT64_C(1) << 48)
-
-/* Whether a segment is right because another one is, which is like it: pages of one row have thousands of
- * segments. */
-static int is_right_as(const fovea_segment *segment, const fovea_segment *other) {
-  const uintptr_t k = (uintptr_t)segment->k, v = (uintptr_t)segment->v;
-  const uintptr_t apart = (k ^ (uintptr_t)other->k) | (v ^ (uintptr_t)other->v);
-  return segment->first >= 0 && segment->first <= POSITION_LIMIT && segment->rows >= 1 &&
-         segment->rows <= other->rows && k && v && apart % ALIGNMENT_LIMIT == 0 &&
-         segment->k_layout == FOVEA_KEYS_IN_ROWS;
-}
-
 static fovea_status check_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t number, fovea_error *error) {
-  const int64_t limit = POSITION_LIMIT;
+  const int64_t limit = FOVEA_LENGTH_LIMIT;
   if (segment->first < 0 || segment->rows < 1 || segment->first > limit || segment->rows > limit) {
     return fovea_fail(
         error, FOVEA_ERROR_ARGUMENT,
@@ -186,11 +142,6 @@ static fovea_status check_segment(const fovea_segment *segment, const fovea_segm
   fovea_status status = check_sizes(segment, shape, entry, number, error);
   if (!status) status = check_side(segment, shape, 0, entry, number, error);
   return status ? status : check_side(segment, shape, 1, entry, number, error);
-}
-
-static int has_plain_rows(const fovea_segment *segment) {
-  return segment->k_layout == FOVEA_KEYS_IN_ROWS && !fovea_segment_format(segment, 0) &&
-         !fovea_segment_format(segment, 1);
 }
 
 /* The positions that a call wants, and what it may do without. */
@@ -240,8 +191,10 @@ static fovea_status check_ends(const wanted_positions *wanted, int64_t first, in
                     first, end - 1, wanted->begin, wanted->end - 1);
 }
 
+/* Adds the memory of the segments to *memory, unless it is NULL. *alike becomes 0 if segments are not alike. */
 static fovea_status check_segments(const fovea_sequence *sequence, const fovea_segment_shape *shape,
-                                   const wanted_positions *wanted, int *alike, fovea_error *error) {
+                                   const wanted_positions *wanted, fovea_segment_memory *memory, int *alike,
+                                   fovea_error *error) {
   const int64_t entry = wanted->entry;
   if (wanted->begin >= wanted->end) return FOVEA_OK; /* no position is wanted */
   if (!sequence->segments && sequence->count > 0) {
@@ -256,30 +209,31 @@ static fovea_status check_segments(const fovea_sequence *sequence, const fovea_s
   fovea_status status = fovea_check_segment_size(sequence, entry, error);
   if (status) return status;
   int64_t position = sequence->segments[0].first;
-  const fovea_segment *checked = NULL; /* the last one that was checked by itself */
-  int all_alike = 1;
-  for (int64_t i = 0; i < sequence->count; i++) {
+  fovea_alike known = {0};
+  fovea_segment_kind kind = FOVEA_SEGMENT_UNLIKE;
+  for (int64_t i = 0; i < sequence->count;) {
     const fovea_segment *segment = fovea_segment_at(sequence, i);
-    const int known = checked && fovea_segments_are_alike(segment, checked);
-    if (!known && (checked || !has_plain_rows(segment))) all_alike = 0;
-    if (!known || !is_right_as(segment, checked)) {
+    if (kind != FOVEA_SEGMENT_RIGHT) {
       status = check_segment(segment, shape, entry, i, error);
-      checked = segment;
+      if (status) return status;
+      if (known.of && memory) fovea_add_alike(&known, shape, memory);
+      if (known.of && kind == FOVEA_SEGMENT_UNLIKE) *alike = 0;
+      if (memory || sequence->count > 1) fovea_begin_alike(&known, segment);
     }
-    if (!status && segment->first != position) status = check_order(wanted, segment, i, position, error);
+    if (segment->first != position) status = check_order(wanted, segment, i, position, error);
     if (status) return status;
     position = segment->first + segment->rows;
+    i = fovea_pass_alike(&known, sequence, i + 1, &position, &kind);
   }
-  status = check_ends(wanted, sequence->segments[0].first, position, error);
-  if (!status && !all_alike) *alike = 0;
-  return status;
+  if (memory) fovea_add_alike(&known, shape, memory);
+  return check_ends(wanted, sequence->segments[0].first, position, error);
 }
 
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error) {
   const wanted_positions wanted = {.entry = entry, .begin = begin, .end = end};
   int alike;
-  return check_segments(sequence, shape, &wanted, &alike, error);
+  return check_segments(sequence, shape, &wanted, NULL, &alike, error);
 }
 
 fovea_status fovea_check_layers_of_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
@@ -294,10 +248,10 @@ fovea_status fovea_check_layers_of_sequence(const fovea_sequence *sequence, cons
 }
 
 fovea_status fovea_check_read_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
-                                       int64_t entry, int64_t begin, int64_t end, int holes, int *alike,
-                                       fovea_error *error) {
+                                       int64_t entry, int64_t begin, int64_t end, int holes,
+                                       fovea_segment_memory *memory, int *alike, fovea_error *error) {
   const wanted_positions wanted = {entry, begin, end, 1, holes};
-  return check_segments(sequence, shape, &wanted, alike, error);
+  return check_segments(sequence, shape, &wanted, memory, alike, error);
 }
 
 /* Keys or values of a segment that is written to: each row has memory of its own, also rows that the call leaves

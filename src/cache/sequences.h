@@ -2,14 +2,9 @@
 #ifndef FOVEA_SRC_CACHE_SEQUENCES_H
 #define FOVEA_SRC_CACHE_SEQUENCES_H
 
-#include "../base/shapes.h"
+#include "alike.h"
 #include "formats.h"
 #include "segments.h"
-
-/* Bytes that the keys or the values of one layer of a segment take, counted from its pointer. 0 if the elements of
- * all layers reach further than 2^57 elements. */
-int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                        fovea_reach *reach);
 
 /* A segment, and where the keys, or the values, of one layer and kv head begin in it. */
 typedef struct fovea_found_segment {
@@ -32,11 +27,11 @@ fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int
  * for error texts. */
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error);
-/* The same for a run. With `holes` the last segment reaches `end`, and positions before it may be in none. *alike
- * becomes 0 if segments are not alike, or have codes or panels. */
+/* The same for a run. With `holes` the last segment reaches `end`, and positions before it may be in none. Adds the
+ * segments to *memory. *alike becomes 0 if they are not alike. */
 fovea_status fovea_check_read_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
-                                       int64_t entry, int64_t begin, int64_t end, int holes, int *alike,
-                                       fovea_error *error);
+                                       int64_t entry, int64_t begin, int64_t end, int holes,
+                                       fovea_segment_memory *memory, int *alike, fovea_error *error);
 /* Like fovea_check_sequence() for a call that takes layers 0 to layers - 1, and has no field `layer`. */
 fovea_status fovea_check_layers_of_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
                                             int64_t layers, int64_t entry, int64_t begin, int64_t end,

@@ -16,7 +16,7 @@ fovea_status fovea_bind_tensors(fovea_run *run, const fovea_plan *plan, const fo
   if (!status) status = fovea_refuse_unused_tensors(&plan->problem, &run->tensors, error);
   if (!status) status = fovea_validate_tensors(plan, &run->tensors, error);
   if (FOVEA_BUILDS_STATES && !status) status = fovea_validate_state_of_run(plan, &run->tensors, error);
-  if (!status) status = fovea_validate_sequences(plan, &run->tensors, &run->alike, error);
+  if (!status) status = fovea_validate_sequences(plan, &run->tensors, &run->read, error);
   if (FOVEA_BUILDS_STATES && !status && plan->problem.state)
     status = fovea_read_state("state", run->tensors.state, &run->state, error);
   return status;
@@ -27,7 +27,7 @@ fovea_status fovea_check_scratch(const fovea_run *run, int workers, const void *
   size_t needed = fovea_plan_scratch_size(run->plan, workers);
   fovea_status status = fovea_validate_scratch(scratch, size, needed, error);
   if (status) return status;
-  return fovea_validate_scratch_apart(run->plan, &run->tensors, run->alike, scratch, needed, error);
+  return fovea_validate_scratch_apart(run->plan, &run->tensors, &run->read, scratch, needed, error);
 }
 
 /* What runs a task of each kind of phase. */

@@ -83,8 +83,9 @@ static fovea_status check_structs(const fovea_plan *plan, const fovea_tensors *t
   return status;
 }
 
-fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, int alike,
-                                          const void *memory, size_t size, fovea_error *error) {
+fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors,
+                                          const fovea_read_segments *read, const void *memory, size_t size,
+                                          fovea_error *error) {
   const fovea_written scratch = fovea_written_scratch(memory, size);
   fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
   if (!status) status = check_feature_inputs(plan, tensors, &scratch, error);
@@ -95,5 +96,5 @@ fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_te
     if (!status) status = fovea_check_outputs(plan, tensors, &scratch, FOVEA_SHAPES, error);
   }
   if (!status) status = check_structs(plan, tensors, &scratch, error);
-  return status ? status : fovea_check_segments(plan, tensors, alike, &scratch, error);
+  return status ? status : fovea_check_segments(plan, tensors, read, &scratch, error);
 }

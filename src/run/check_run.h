@@ -2,7 +2,7 @@
 #ifndef FOVEA_SRC_RUN_CHECK_RUN_H
 #define FOVEA_SRC_RUN_CHECK_RUN_H
 
-#include "../plan/plan.h"
+#include "run_segments.h"
 
 /* Checks the state that a run of the plan writes: it fits the problem, and shares no byte with the inputs. Segments
  * are checked by fovea_validate_sequences(). */
@@ -12,8 +12,9 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
 
 /* Checks that `size` bytes of scratch share no byte with anything that the run uses. All else must have been
- * checked; `alike` is what fovea_validate_sequences() gave. */
-fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, int alike,
-                                          const void *scratch, size_t size, fovea_error *error);
+ * checked; `read` is what fovea_validate_sequences() gave. */
+fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors,
+                                          const fovea_read_segments *read, const void *scratch, size_t size,
+                                          fovea_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include "../visible/visible_pairs.h"
 #include "decode_way.h"
 #include "results.h"
+#include "row_list.h"
 #include "scores.h"
 #include "shaw_keys.h"
 #include "top_k.h"

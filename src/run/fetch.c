@@ -6,7 +6,7 @@
  * take long enough to cover the latency of L3. */
 enum { PREFETCH_KEYS = 24 };
 
-/* Lists `count` rows from `position` on, but none at `keys.end` or after it. Rows in panels are not prefetched. */
+/* Lists `count` rows from `position` on, but none at `keys.end` or after it. Panels and codes are not prefetched. */
 static void fetch_run(const fovea_row_source *source, int64_t position, int64_t count, int64_t keys_end,
                       fovea_fetch_list *list) {
   int64_t end = position + count < keys_end ? position + count : keys_end;
@@ -14,7 +14,7 @@ static void fetch_run(const fovea_row_source *source, int64_t position, int64_t 
   while (position < end) {
     fovea_row_run run = fovea_rows_at(source, position);
     if (run.panels || run.codes) {
-      position = run.end;
+      position = source->alike ? end : run.end;
       continue;
     }
     const int64_t bytes = fovea_bytes(run.type, source->dim);

@@ -19,7 +19,7 @@ typedef struct fovea_row_source {
   int values;                     /* 1: they are values */
   int holes;                      /* the sequence may have some */
   int64_t met_from;               /* the first key that the task meets */
-  int alike;                      /* all segments are alike and have plain rows */
+  int alike;                      /* all segments are, cache/alike.h */
   int64_t layer, head;
   fovea_found_segment *found; /* the segment that was found last */
 } fovea_row_source;
@@ -53,11 +53,5 @@ typedef struct fovea_row_list {
   fovea_codes codes;
   const void **scales;
 } fovea_row_list;
-
-/* Lists the rows of the positions `keys`, which are in the block at `base`. If `whole`, all pointers of the block
- * are set, as a list to prefetch needs them; if not, those of the groups of FOVEA_PANEL_ROWS keys that `keys` are
- * in. */
-void fovea_list_rows(const fovea_row_source *source, int64_t base, fovea_interval keys, int whole,
-                     fovea_row_list *list);
 
 #endif

@@ -19,7 +19,7 @@ static void begin_source(const fovea_run *run, const fovea_task *task, int value
   source->kernels = run->plan->kernels;
   source->dim = values ? problem->v_dim : problem->qk_dim;
   source->values = values;
-  source->alike = run->alike;
+  source->alike = run->read.alike;
   source->holes = problem->cache.holes;
   source->layer = run->tensors.cache.layer;
   source->head = task->kv_head;
