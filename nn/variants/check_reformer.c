@@ -136,7 +136,7 @@ static fovea_status check_tensors(const fovea_nn_lsh_call *call, fovea_error *er
       fovea_make_shape("lengths", 1, 1, t->lengths ? 1 : 0, t->batch, none, 2 * int32_bits),
       fovea_make_shape("y", t->batch, t->heads, t->length, t->v_dim, t->y_strides, fovea_type_bits(t->y_type)),
       fovea_make_shape("bucket_numbers", t->batch, t->heads, t->bucket_numbers ? l->rounds : 0, t->length, numbers,
-                       int32_bits),
+                       2 * int32_bits),
   };
   const void *pointers[SHAPES] = {t->x, t->v, t->rotations, t->lengths, t->y, t->bucket_numbers};
   fovea_reach reaches[SHAPES];

@@ -96,8 +96,7 @@ static void make(struct nn_scene *s) {
   t->rotations = nn_rows_of(s, t->batch, t->heads, t->dim, width, t->rotation_strides, FOVEA_F32);
   if (choice & 8) t->lengths = nn_list(s, t->batch, t->length < 100 ? t->length + 1 : 100);
   const int64_t row = times(lsh.rounds, t->length);
-  const fovea_strides numbers = {times(t->heads, row), row, t->length};
-  if (choice & 16) t->bucket_numbers = nn_rows_of(s, t->batch, t->heads, 1, row, numbers, FOVEA_F32);
+  if (choice & 16) t->bucket_numbers = nn_longs(s, times(times(t->batch, t->heads), row));
   shares = s->wild && bytes_one_in(s->bytes, 16);
   if (shares) t->y = (void *)(uintptr_t)t->x;
   if (!s->cannot_be)

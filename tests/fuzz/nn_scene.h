@@ -52,7 +52,7 @@ struct nn_scene {
   fovea_nn_cell cell;
   fovea_nn_cell_rows cell_rows;
   int64_t bucket_numbers[5]; /* first, count, bidirectional, buckets, max_distance */
-  int32_t *buckets;
+  int64_t *buckets;
   void *panels;
 };
 
