@@ -72,7 +72,9 @@ static inline void fovea_nn_encoder_rows_init(fovea_nn_encoder_rows *rows, const
 }
 
 /* Computes y, with the bits of fovea_nn_embed(), fovea_nn_norm_run() and fovea_nn_block_run() one after the other,
- * with f32 between them. A call that fails has written neither y nor scores nor a cache.
+ * with f32 between them. A call that fails has written neither y nor scores nor a cache. An error of layer i begins
+ * with "blocks[i]", and goes on as an error of fovea_nn_block_run() for this layer: "blocks[3].self.key.in is 23;
+ * ...".
  *
  * Needs scratch, from `execution` or else allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,

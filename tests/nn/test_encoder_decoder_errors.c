@@ -93,10 +93,11 @@ static void test_unprepared(void **state) {
              c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_UNUSED, "rows_first");
   UNPREPARED(c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_ARGUMENT, "kv_lens is given together");
   UNPREPARED(e.isa = "nonsense", FOVEA_ERROR_ARGUMENT, "isa: nonsense");
-  UNPREPARED(decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT, "dims is 64");
+  UNPREPARED(decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
+             "blocks[1].cross.rotary.dims is 64");
   UNPREPARED(rotary.cosines = rotary.sines = table; rotary.dims = STACK_DIM; rotary.table_rows = 5;
              decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
-             "first_position: batch element 0 has 6 rows");
+             "blocks[1].cross.first_position: batch element 0 has 6 rows");
   UNPREPARED(c.tensors[2].memory_values = (char *)c.memory + 1, FOVEA_ERROR_ARGUMENT, "memory_values");
 }
 
