@@ -319,6 +319,9 @@ static void test_options(void **state) {
   OPTIONS_REFUSED(options.struct_size--, FOVEA_ERROR_ARGUMENT, "options.struct_size", "another version");
   OPTIONS_REFUSED(options.struct_size++, FOVEA_ERROR_ARGUMENT, "options.struct_size", "another version");
   OPTIONS_REFUSED(options.struct_size = 0, FOVEA_ERROR_ARGUMENT, "options.struct_size");
+  OPTIONS_REFUSED(options.rule_size = 0, FOVEA_ERROR_ARGUMENT, "options.rule_size is 0", "this library's is");
+  OPTIONS_REFUSED(options.rule_size += sizeof(void *), FOVEA_ERROR_ARGUMENT, "options.rule_size",
+                  "fovea_pattern_options_init()");
   OPTIONS_REFUSED(options.allocator.context = &options, FOVEA_ERROR_UNUSED, "allocator.context");
   fovea_pattern_destroy(NULL);
   assert_int_equal(fovea_pattern_bytes(NULL), 0);

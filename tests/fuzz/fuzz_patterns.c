@@ -251,6 +251,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.first_row = size_of(&scene, &bytes, first);
   options.by_row = options.first_row == 0 && bytes_one_in(&bytes, 4);
   if (scene.wild && bytes_one_in(&bytes, 16)) options.struct_size = (size_t)wild_number(&bytes);
+  if (scene.wild && bytes_one_in(&bytes, 16)) options.rule_size = (size_t)wild_number(&bytes);
   try_pattern(&scene, &options, &bytes);
   for (int i = 0; i < scene.array_count; i++) free(scene.arrays[i]);
   return 0;
