@@ -194,7 +194,7 @@ static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, 
   rows.k_strides = p->k_strides;
   rows.v_strides = p->v_strides;
   rows.cu_seqlens = p->cu_seqlens_kv;
-  rows.row_counts = p->cu_seqlens_kv ? NULL : p->kv_lens;
+  rows.row_lens = p->cu_seqlens_kv ? NULL : p->kv_lens;
   rows.rotary_positions = attention.rotary ? call->tensors.memory_positions : NULL; /* some layer has one */
   rows.layer = call->tensors.cache.layer + i;
   return fovea_append(&rows, attention.rotary, &execution, error);
@@ -218,9 +218,9 @@ fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *mo
   return status;
 }
 
-fovea_status fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
-                                                   const fovea_nn_attending *cross, size_t *size,
-                                                   fovea_error *error) {
+fovea_status fovea_nn_encoder_decoder_prepare_scratch_size(const fovea_nn_encoder_decoder *model,
+                                                           const fovea_nn_attending *cross, size_t *size,
+                                                           fovea_error *error) {
   memory_call call = {.v_begin = 0};
   if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;

@@ -141,9 +141,9 @@ FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encode
 
 /* Sets *size to the bytes of scratch, for any number of workers; 0: none. If a layer or the problem is refused, it
  * returns the error, and *size is 0. */
-FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
-                                                                const fovea_nn_attending *cross, size_t *size,
-                                                                fovea_error *error);
+FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare_scratch_size(const fovea_nn_encoder_decoder *model,
+                                                                        const fovea_nn_attending *cross,
+                                                                        size_t *size, fovea_error *error);
 
 #ifdef __cplusplus
 }

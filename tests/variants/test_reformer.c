@@ -125,7 +125,7 @@ static void set_tensors(struct problem *p) {
     t->rotation_strides.head = s->dim * t->rotation_strides.row;
     t->rotation_strides.batch = s->heads * t->rotation_strides.head;
   }
-  if (s->with_lengths) t->lengths = p->lengths;
+  if (s->with_lengths) t->lens = p->lengths;
   t->bucket_numbers = p->buckets;
 }
 
@@ -428,7 +428,7 @@ static float numbers[256], results[128];
     fovea_error error = {.text = ""};                                                                              \
     fovea_nn_lsh_init(&l, 2, 4, 4, 4);                                                                             \
     fovea_nn_lsh_tensors_init(&t, &l, 2, 1, 8, 4, numbers, numbers, results, numbers);                             \
-    t.lengths = lengths;                                                                                           \
+    t.lens = lengths;                                                                                              \
     memset(results, 0x3a, sizeof results);                                                                         \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
@@ -460,9 +460,9 @@ static void test_refused(void **state) {
   REFUSED(t.length = -1, FOVEA_ERROR_ARGUMENT, "tensors.length is -1");
   REFUSED(t.dim = 0, FOVEA_ERROR_ARGUMENT, "tensors.dim is 0");
   REFUSED(t.y_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "tensors.y_type is 3");
-  REFUSED(lengths[1] = 9, FOVEA_ERROR_ARGUMENT, "lengths[1] is 9");
-  REFUSED(t.lengths = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
-          FOVEA_ERROR_ARGUMENT, "lengths is 1 bytes off"); /* before its numbers are read */
+  REFUSED(lengths[1] = 9, FOVEA_ERROR_ARGUMENT, "lens[1] is 9");
+  REFUSED(t.lens = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
+          FOVEA_ERROR_ARGUMENT, "lens is 1 bytes off"); /* before its numbers are read */
   REFUSED((l.rounds = INT64_MAX, l.buckets = INT64_MAX - 1,
            fovea_nn_lsh_tensors_init(&t, &l, 1, 1, 1, 1, NULL, NULL, NULL, NULL)),
           FOVEA_ERROR_ARGUMENT, "lsh.rounds is"); /* the initialiser does not overflow */
