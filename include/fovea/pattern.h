@@ -272,7 +272,8 @@ static inline void fovea_pattern_options_init(fovea_pattern_options *options, co
 }
 
 /* Checks the rules, copies them with their lists, and compiles them. On failure *pattern is NULL. An error of a rule
- * names the way to it: "rule.left.begin is -1; ...", or rules[2] in place of rule. `error` may be NULL. Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNUSED, FOVEA_ERROR_MEMORY. */
+ * names the way to it, and the argument of the function that makes such a rule: "rule.left.period is 0; ...", or
+ * rules[2] in place of rule. `error` may be NULL. Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNUSED, FOVEA_ERROR_MEMORY. */
 FOVEA_API fovea_status fovea_pattern_create(const fovea_pattern_options *options, fovea_pattern **pattern,
                                             fovea_error *error);
 FOVEA_API void fovea_pattern_destroy(fovea_pattern *pattern); /* NULL is allowed. No plan may still use it */
