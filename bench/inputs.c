@@ -134,7 +134,8 @@ static int create_output(bench_workload *workload) {
                                  : output == BENCH_OUTPUT_ENTROPY ? 1
                                                                   : top_keys;
   const int64_t numbers = output == BENCH_OUTPUT_COLUMN_SUMS ? keys : problem->q_len * numbers_of_row;
-  workload->output = bench_allocate((size_t)(heads * numbers) * sizeof(float));
+  workload->output = bench_allocate((size_t)(heads * numbers) *
+                                    (output == BENCH_OUTPUT_TOP_KEYS ? sizeof(int64_t) : sizeof(float)));
   if (!workload->output) return 0;
   problem->column_sums.wanted = output == BENCH_OUTPUT_COLUMN_SUMS;
   problem->entropy = output == BENCH_OUTPUT_ENTROPY;

@@ -77,7 +77,7 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   rows.first_positions = t->first_positions;
   rows.rotary_positions = t->rotary_positions;
   rows.cu_seqlens = p->cu_seqlens_q;
-  if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
+  if (!p->cu_seqlens_q) rows.row_lens = p->q_lens;
   rows.layer = t->cache.layer;
   return fovea_append(&rows, call->attention.rotary, execution, error);
 }

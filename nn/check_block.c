@@ -78,6 +78,24 @@ static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_er
   return status;
 }
 
+/* The caller's name of a layer, written into `room`. */
+static const char *name_of_layer(int64_t i, fovea_error *room) {
+  fovea_fail(room, FOVEA_OK, "blocks[%jd]", i);
+  return room->text;
+}
+
+fovea_status fovea_nn_fail_in_layer(int64_t i, fovea_status status, fovea_error *error) {
+  fovea_error room;
+  return status ? fovea_fail_within(name_of_layer(i, &room), status, error) : FOVEA_OK;
+}
+
+fovea_status fovea_nn_read_layer(int64_t i, const fovea_nn_block *given, fovea_nn_block *block,
+                                 fovea_error *error) {
+  fovea_error room;
+  const fovea_status status = fovea_nn_read_block(given, block, NULL);
+  return status ? fovea_nn_read_struct(name_of_layer(i, &room), given, block, sizeof *block, error) : FOVEA_OK;
+}
+
 fovea_status fovea_nn_check_block(const fovea_nn_block *b, const fovea_nn_attending *self,
                                   const fovea_nn_attending *cross, fovea_error *error) {
   const fovea_bounded flag = {"norm_first", b->norm_first, 0, 1};
@@ -119,13 +137,13 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
   fovea_nn_matrix parts[FOVEA_NN_BLOCK_PARTS];
   int count = fovea_nn_add_block(b, parts, 0);
   fovea_status status = fovea_nn_check_attention(b->self, self->problem, self->tensors, NULL, &call, error);
-  if (status) return status;
+  if (status) return fovea_fail_within("self", status, error);
   count = fovea_nn_add_positions(&call, parts, count);
   memcpy(outputs[0], call.outputs, sizeof call.outputs);
   memset(outputs[1], 0, sizeof call.outputs);
   if (cross) {
     status = fovea_nn_check_attention(b->cross, cross->problem, cross->tensors, NULL, &call, error);
-    if (status) return status;
+    if (status) return fovea_fail_within("cross", status, error);
     count = fovea_nn_add_positions(&call, parts, count);
     memcpy(outputs[1], call.outputs, sizeof call.outputs);
     if (call.from_rows && !call.problem.cache.segmented) {
@@ -138,6 +156,9 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
   for (int i = 0; i < count && !status && around->scratch.data; i++) {
     status = fovea_nn_check_apart(&around->scratch, &parts[i], error);
   }
-  for (int i = 0; i < 2 && !status; i++) status = check_outputs(outputs[i], around, parts, count, error);
+  for (int i = 0; i < 2 && !status; i++) {
+    status = check_outputs(outputs[i], around, parts, count, error);
+    fovea_fail_within(i == 0 ? "self" : "cross", status, error);
+  }
   return status ? status : fovea_nn_check_self_and_cross(outputs[0], outputs[1], error);
 }

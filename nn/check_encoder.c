@@ -2,6 +2,7 @@
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/validate.h"
+#include "choose_table.h"
 #include "defaults.h"
 #include "encoder_call.h"
 #include "layer_parts.h"
@@ -30,12 +31,7 @@ fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encod
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
                                fovea_error *error) {
   const char *first = (const char *)encoder->blocks;
-  const void *given = first + (size_t)i * encoder->block_size;
-  const fovea_status status = fovea_nn_read_block(given, block, NULL);
-  if (!status || !error) return status;
-  fovea_error room;
-  fovea_fail(&room, FOVEA_OK, "blocks[%jd]", i);
-  return fovea_nn_read_struct(room.text, given, block, sizeof *block, error);
+  return fovea_nn_read_layer(i, (const void *)(first + (size_t)i * encoder->block_size), block, error);
 }
 
 static fovea_status read_tensors(const char *name, const fovea_nn_attending *attending,
@@ -159,7 +155,7 @@ fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const f
                                         fovea_error *error) {
   fovea_status status = fovea_nn_read_encoder(encoder, &call->encoder, error);
   if (!status) status = fovea_nn_read_encoder_rows("rows", rows, &call->rows, error);
-  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = fovea_nn_read_execution(execution, &call->execution, error);
   if (status) return status;
   const fovea_nn_attending *cross = call->rows.cross;
   status = read_tensors("self", call->rows.self, &call->self, error);
@@ -198,7 +194,7 @@ static fovea_status make_crossing(const fovea_nn_encoder_call *call, int64_t i, 
   const fovea_status status = fovea_nn_read_attention("cross", layer->block.cross, &layer->filled, error);
   layer->filled.key = layer->filled.value = NULL;
   layer->block.cross = &layer->filled;
-  return status;
+  return fovea_nn_fail_in_layer(i, status, error);
 }
 
 fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, fovea_nn_layer_call *layer,
@@ -225,14 +221,13 @@ static fovea_status measure_layer(fovea_nn_encoder_call *call, int64_t i, int wo
   fovea_nn_layer_call layer;
   fovea_nn_scratch all;
   fovea_status status = fovea_nn_make_layer(call, i, &layer, error);
-  if (!status)
-    status = fovea_nn_measure_block(&layer.block, &layer.self, layer.crossing, workers, plans, &all, error);
   if (status) return status;
-  if (fovea_nn_size_of(&all) > call->block_size) call->block_size = fovea_nn_size_of(&all);
-  status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, outputs, error);
-  if (status || layer.block.self->query->in == call->dim) return status;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self.query.in is %jd; the first layer has %jd", i,
-                    layer.block.self->query->in, call->dim);
+  status = fovea_nn_measure_block(&layer.block, &layer.self, layer.crossing, workers, plans, &all, error);
+  if (!status && fovea_nn_size_of(&all) > call->block_size) call->block_size = fovea_nn_size_of(&all);
+  if (!status)
+    status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, outputs, error);
+  if (!status) status = check_dim("self.query.in", layer.block.self->query->in, call->dim, error);
+  return fovea_nn_fail_in_layer(i, status, error);
 }
 
 static fovea_nn_matrix y_of(const fovea_nn_encoder_call *call) {
@@ -284,6 +279,7 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, fov
     for (int kind = 0; kind < 2 && !status; kind++) {
       fovea_nn_add_scores(&all[kind], &outputs[kind][FOVEA_NN_OUTPUT_SCORES], i);
       status = fovea_nn_check_outputs_apart(outputs[kind], parts, count, error);
+      fovea_nn_fail_in_layer(i, fovea_fail_within(kind == 0 ? "self" : "cross", status, error), error);
     }
   }
   return status ? status : fovea_nn_check_layer_scores(all, call->encoder.count, error);

@@ -69,9 +69,10 @@ fovea_status fovea_nn_check_rotary(const fovea_rotary *given, int64_t dim, const
   fovea_rotation rotation;
   fovea_rotary rotary;
   fovea_rotation_init(&rotation, 1, 1, 0, dim, NULL, NULL);
-  fovea_status status = fovea_rotary_apply(given, &rotation, NULL, error); /* of no rows: it only checks */
-  if (!status) status = fovea_read_rotary(given, &rotary, error);
+  fovea_status status = fovea_read_rotary(given, &rotary, error);
   if (status) return status;
+  status = fovea_rotary_apply(given, &rotation, NULL, error); /* of no rows: it only checks */
+  if (status) return fovea_fail_within("rotary", status, error);
   const int64_t least = rotary.cosines ? 0 : -MOST_ROTATED;
   const int64_t most = rotary.cosines ? rotary.table_rows - 1 : MOST_ROTATED;
   if (positions->rotary) return check_list(positions, rotary.axes, least, most, error);

@@ -112,23 +112,21 @@ static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *erro
 
 /* ---- The layers ---- */
 
-static fovea_status check_block(int64_t layer, const fovea_nn_block *given, fovea_error *error) {
-  fovea_nn_block b;
+static fovea_status check_fields(const fovea_nn_block *block, fovea_error *error) {
   fovea_nn_attention a;
-  fovea_error name;
-  fovea_fail(&name, FOVEA_OK, "blocks[%jd]", layer);
-  fovea_status status = fovea_nn_read_struct(name.text, given, &b, sizeof b, error);
-  if (!status) status = fovea_fail_within(name.text, fovea_nn_read_attention("self", b.self, &a, error), error);
+  const fovea_status status = fovea_nn_read_attention("self", block->self, &a, error);
   if (status) return status;
-  if (b.cross) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s.cross is set and would not be used: a stream has encoder layers", name.text);
+  if (block->cross) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross is set and would not be used: a stream has encoder layers");
   }
   if (a.key && a.value && a.query) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.self.%s is NULL", name.text,
-                    !a.query ? "query"
-                    : a.key  ? "value"
-                             : "key");
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "self.%s is NULL", !a.query ? "query" : a.key ? "value" : "key");
+}
+
+static fovea_status check_block(int64_t layer, const fovea_nn_block *given, fovea_error *error) {
+  fovea_nn_block block;
+  const fovea_status status = fovea_nn_read_layer(layer, given, &block, error);
+  return status ? status : fovea_nn_fail_in_layer(layer, check_fields(&block, error), error);
 }
 
 /* Reads what the caller gave, and checks all that sizes follow from. `stream` gets all but its memory. */
@@ -148,8 +146,9 @@ static fovea_status read_streaming(const fovea_nn_streaming *given, fovea_nn_str
   if (!status) status = check_unused(&stream->problem, error);
   if (!status) status = check_rules(stream, error);
   if (!status) status = check_block(0, s->blocks[0], error);
-  if (!status) status = fovea_nn_check_layer("query", s->blocks[0]->self->query, error);
   if (status) return status;
+  status = fovea_nn_check_layer("self.query", s->blocks[0]->self->query, error);
+  if (status) return fovea_nn_fail_in_layer(0, status, error);
   stream->dim = s->blocks[0]->self->query->in;
   return check_sizes(stream, error);
 }
@@ -183,25 +182,23 @@ static fovea_nn_plan_memory plan_memory_of(const fovea_nn_stream *stream, const 
   return (fovea_nn_plan_memory){.execution = execution, .scratch = stream->plan, .size = stream->plan_size};
 }
 
-/* Checks a layer as its run does, for no rows. */
-static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_error *error) {
-  const fovea_nn_block *b = stream->streaming.blocks[layer];
+/* Checks a layer, whose fields were checked, as its run does, for no rows. */
+static fovea_status check_run(fovea_nn_stream *stream, const fovea_nn_block *b, fovea_error *error) {
   const fovea_problem problem = fovea_nn_stream_problem(&stream->problem, 0, 0);
   fovea_nn_attention_tensors tensors;
   fovea_nn_attention_call attention;
   fovea_nn_plan_memory memory = plan_memory_of(stream, NULL);
   fovea_nn_plans plans = fovea_nn_plans_in(&memory);
   fovea_nn_scratch all;
-  fovea_status status = check_block(layer, b, error);
-  if (status) return status;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};
-  status = fovea_nn_check_attention(b->self, &problem, &tensors, NULL, &attention, error);
-  if (!status) status = fovea_nn_measure_block(b, &self, NULL, 1, &plans, &all, error);
+  fovea_status status = fovea_nn_check_attention(b->self, &problem, &tensors, NULL, &attention, error);
+  if (status) return fovea_fail_within("self", status, error);
+  status = fovea_nn_measure_block(b, &self, NULL, 1, &plans, &all, error);
   if (status) return status;
   if (b->self->query->in != stream->dim) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].self.query.in is %jd; in blocks[0] it is %jd",
-                      layer, b->self->query->in, stream->dim);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "self.query.in is %jd; in blocks[0] it is %jd",
+                      b->self->query->in, stream->dim);
   }
   const fovea_nn_linear *linears[] = {b->self->query,  b->self->key, b->self->value,
                                       b->self->output, b->up,        b->down};
@@ -210,6 +207,12 @@ static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_er
   if (!status) status = check_norm(b->self_norm, error);
   if (!status) status = check_norm(b->feed_norm, error);
   return status ? status : check_rotary(&problem, b->self->rotary, &stream->most, error);
+}
+
+static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_error *error) {
+  const fovea_nn_block *block = stream->streaming.blocks[layer];
+  const fovea_status status = check_block(layer, block, error);
+  return status ? status : fovea_nn_fail_in_layer(layer, check_run(stream, block, error), error);
 }
 
 static fovea_status check_sinks(const fovea_nn_stream *stream, fovea_error *error) {
@@ -288,6 +291,7 @@ fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, const fovea_execut
   for (int64_t i = 0; i < stream->streaming.layers && !status; i++) {
     fovea_nn_scratch all;
     status = fovea_nn_measure_block(&stream->layers[i].block, &self, NULL, workers, &plans, &all, error);
+    fovea_nn_fail_in_layer(i, status, error);
     const size_t bytes = status ? 0 : fovea_nn_scratch_size(&memory, &all);
     if (bytes > layout->all.size) layout->all.size = bytes;
   }

@@ -1,5 +1,7 @@
 #include "choose_table.h"
 
+#include "../src/base/caller.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -24,6 +26,12 @@ fovea_status fovea_nn_dispatch(const char *isa, const fovea_nn_kernels **kernels
   const fovea_status status = find(isa, kernels, error);
   if (!status && !isa) atomic_store_explicit(&chosen, *kernels, memory_order_relaxed);
   return status;
+}
+
+fovea_status fovea_nn_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_kernels *kernels;
+  const fovea_status status = fovea_read_execution(given, execution, error);
+  return status ? status : fovea_nn_dispatch(execution->isa, &kernels, error);
 }
 
 /* The names of sets with products of pairs of bf16. */

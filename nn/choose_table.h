@@ -7,6 +7,9 @@
 /* The table of the instruction set that Fovea takes for a problem with this `isa`; NULL: its default. */
 fovea_status fovea_nn_dispatch(const char *isa, const fovea_nn_kernels **kernels, fovea_error *error);
 
+/* Reads an execution of layers, and refuses an isa that does not exist, before it is an error of one of the layers. */
+fovea_status fovea_nn_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
+
 /* The products of pairs of bf16 that Fovea takes for Q and K of bf16 with this `isa`; NULL: none. */
 fovea_status fovea_nn_dispatch_pairs(const char *isa, const fovea_nn_pair_kernels **pairs, fovea_error *error);
 

@@ -69,9 +69,9 @@ static fovea_status run_layers(const fovea_nn_encoder_call *call, const float *f
     fovea_nn_layer_call layer;
     float *to = i == e->count - 1 && !e->final_norm ? call->rows.y : call->hidden;
     status = fovea_nn_make_layer(call, i, &layer, error);
-    if (!status)
-      status =
-          fovea_nn_run_block(&layer.block, &layer.self, layer.crossing, from, to, part, execution, plans, error);
+    if (status) return status;
+    status = fovea_nn_run_block(&layer.block, &layer.self, layer.crossing, from, to, part, execution, plans, error);
+    fovea_nn_fail_in_layer(i, status, error);
     from = to;
   }
   return status;

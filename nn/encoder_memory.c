@@ -52,12 +52,11 @@ static fovea_status check_cross(const memory_call *call, const fovea_nn_attentio
 static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_attention *attention,
                                fovea_error *error) {
   fovea_nn_block block;
-  fovea_error name;
   fovea_status status = fovea_nn_block_at(&call->decoder, i, &block, error);
   if (status) return status;
-  fovea_fail(&name, FOVEA_OK, "blocks[%jd].cross", i);
-  status = fovea_nn_read_attention(name.text, block.cross, attention, error);
-  return status ? status : fovea_fail_within(name.text, check_cross(call, attention, error), error);
+  status = fovea_nn_read_attention("cross", block.cross, attention, error);
+  if (!status) status = fovea_fail_within("cross", check_cross(call, attention, error), error);
+  return fovea_nn_fail_in_layer(i, status, error);
 }
 
 /* The memory's rows are at positions 0, 1, ..., or at the positions of a list. */
@@ -70,7 +69,7 @@ static fovea_status check_rotary(const memory_call *call, const fovea_nn_attenti
                                         .rotary = call->tensors.memory_positions,
                                         .rotary_name = "memory_positions"};
   if (!attention->rotary) return FOVEA_OK;
-  return fovea_nn_check_rotary(attention->rotary, p->qk_dim, &positions, error);
+  return fovea_fail_within("cross", fovea_nn_check_rotary(attention->rotary, p->qk_dim, &positions, error), error);
 }
 
 static fovea_status check_layers(const memory_call *call, fovea_error *error) {
@@ -79,7 +78,7 @@ static fovea_status check_layers(const memory_call *call, fovea_error *error) {
   int rotates = 0;
   for (int64_t i = 0; i < call->decoder.count && !status; i++) {
     status = read_layer(call, i, &attention, error);
-    if (!status) status = check_rotary(call, &attention, error);
+    if (!status) status = fovea_nn_fail_in_layer(i, check_rotary(call, &attention, error), error);
     rotates |= !status && attention.rotary;
   }
   if (status || rotates || !call->tensors.memory_positions) return status;
@@ -195,7 +194,7 @@ static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, 
   rows.k_strides = p->k_strides;
   rows.v_strides = p->v_strides;
   rows.cu_seqlens = p->cu_seqlens_kv;
-  rows.row_counts = p->cu_seqlens_kv ? NULL : p->kv_lens;
+  rows.row_lens = p->cu_seqlens_kv ? NULL : p->kv_lens;
   rows.rotary_positions = attention.rotary ? call->tensors.memory_positions : NULL; /* some layer has one */
   rows.layer = call->tensors.cache.layer + i;
   return fovea_append(&rows, attention.rotary, &execution, error);
@@ -219,9 +218,9 @@ fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *mo
   return status;
 }
 
-fovea_status fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
-                                                   const fovea_nn_attending *cross, size_t *size,
-                                                   fovea_error *error) {
+fovea_status fovea_nn_encoder_decoder_prepare_scratch_size(const fovea_nn_encoder_decoder *model,
+                                                           const fovea_nn_attending *cross, size_t *size,
+                                                           fovea_error *error) {
   memory_call call = {.v_begin = 0};
   if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;

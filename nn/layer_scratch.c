@@ -4,6 +4,7 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
+#include "choose_table.h"
 
 uint64_t fovea_nn_product(uint64_t a, uint64_t b) {
   uint64_t product;
@@ -47,7 +48,7 @@ fovea_status fovea_nn_begin_measure(const fovea_execution *given, fovea_executio
                                     fovea_error *error) {
   if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;
-  const fovea_status status = fovea_read_execution(given, execution, error);
+  const fovea_status status = fovea_nn_read_execution(given, execution, error);
   if (!status) *execution = fovea_nn_without_scratch(execution);
   return status;
 }

@@ -6,7 +6,9 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
+#include "choose_table.h"
 #include "matrix.h"
+#include "transformer_block.h"
 
 #include <string.h>
 
@@ -108,7 +110,7 @@ static fovea_status compute(const fovea_nn_stream_call *call, int64_t index, int
   execution.scratch_size = call->layout.all.size;
   const fovea_nn_attending self = {&problem, &tensors};
   status = fovea_nn_block_run(&layer->block, &self, NULL, layer->rows, place_after(call, index), &execution, error);
-  if (status) return status;
+  if (status) return fovea_nn_fail_in_layer(index, status, error);
   layer->waiting -= count;
   memmove(layer->rows, layer->rows + count * s->dim, (size_t)(layer->waiting * s->dim) * sizeof(float));
   return FOVEA_OK;
@@ -192,7 +194,7 @@ static fovea_status check_call(fovea_nn_stream_call *call, const fovea_execution
   if (s->broken) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "stream failed in an earlier call while it computed: reset it");
   }
-  fovea_status status = fovea_read_execution(execution, &call->execution, error);
+  fovea_status status = fovea_nn_read_execution(execution, &call->execution, error);
   if (!status) status = fovea_nn_stream_lay_out(s, e, &call->layout, error);
   if (status || !e->scratch) return status;
   const size_t needed = call->layout.all.saturated ? SIZE_MAX : call->layout.all.size;

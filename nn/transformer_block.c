@@ -5,6 +5,7 @@
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
 #include "attention.h"
+#include "choose_table.h"
 #include "defaults.h"
 #include "layer_scratch.h"
 #include "scores.h"
@@ -62,21 +63,27 @@ static fovea_status normalise(const block_call *call, const fovea_nn_norm *norm,
   return fovea_nn_norm_run(norm, &rows, &execution, error);
 }
 
+/* Names the attention in an error that it gives. */
+static fovea_status fail_within(int crossing, fovea_status status, fovea_error *error) {
+  return fovea_fail_within(crossing ? "cross" : "self", status, error);
+}
+
 static fovea_status attend_or_check(const block_call *call, int crossing, const float *from, const float *residual,
                                     float *to, int only_checked, fovea_error *error) {
   const fovea_nn_attending *attending = crossing ? &call->cross : &call->self;
   fovea_nn_attention_tensors tensors;
   fovea_execution execution = call->execution;
-  const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &tensors, error);
+  fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &tensors, error);
   if (status) return status;
   tensors.x = from;
   tensors.y = to;
   tensors.residual = residual;
   execution.scratch = call->attention;
   execution.scratch_size = call->attention_size;
-  return fovea_nn_run_attention(crossing ? call->block.cross : call->block.self, attending->problem, &tensors,
-                                &execution, crossing ? &call->plans->cross : &call->plans->self, only_checked,
-                                error);
+  status =
+      fovea_nn_run_attention(crossing ? call->block.cross : call->block.self, attending->problem, &tensors,
+                             &execution, crossing ? &call->plans->cross : &call->plans->self, only_checked, error);
+  return fail_within(crossing, status, error);
 }
 
 static fovea_status attend(const block_call *call, int crossing, const float *from, const float *residual,
@@ -131,9 +138,10 @@ static size_t reserve_rows(const block_call *call, int64_t dim, fovea_nn_scratch
 static fovea_status measure_attention(const block_call *call, int crossing, int workers, fovea_nn_scratch *all,
                                       fovea_error *error) {
   const fovea_nn_attending *attending = crossing ? &call->cross : &call->self;
-  return fovea_nn_measure_attention(crossing ? call->block.cross : call->block.self, attending->problem,
-                                    attending->tensors->rows_first, workers,
-                                    crossing ? &call->plans->cross : &call->plans->self, all, error);
+  const fovea_status status = fovea_nn_measure_attention(
+      crossing ? call->block.cross : call->block.self, attending->problem, attending->tensors->rows_first, workers,
+      crossing ? &call->plans->cross : &call->plans->self, all, error);
+  return fail_within(crossing, status, error);
 }
 
 /* Lays out scratch, of which both attentions use the first part. */
@@ -219,7 +227,8 @@ fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_atte
                                 const fovea_nn_attending *cross, const float *x, float *y,
                                 const fovea_execution *execution, fovea_error *error) {
   block_call call = {.rows = 0};
-  fovea_status status = read_call(block, self, cross, execution, &call, error);
+  fovea_status status = fovea_nn_read_execution(execution, &call.execution, error);
+  if (!status) status = read_call(block, self, cross, execution, &call, error);
   if (status) return status;
   fovea_nn_plan_memory memory = fovea_nn_plan_memory_of(&call.execution);
   fovea_nn_plans plans = fovea_nn_plans_in(&memory);

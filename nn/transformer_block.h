@@ -8,6 +8,13 @@
 fovea_status fovea_nn_count_rows(const fovea_problem *given, fovea_problem *problem, int64_t *rows,
                                  fovea_error *error);
 
+/* Names layer i of a stack in an error that it gives: "norm_first is 2; ..." becomes "blocks[3].norm_first is 2; ...".
+ * Returns the status. */
+fovea_status fovea_nn_fail_in_layer(int64_t i, fovea_status status, fovea_error *error);
+
+/* Reads layer i of a stack. */
+fovea_status fovea_nn_read_layer(int64_t i, const fovea_nn_block *given, fovea_nn_block *block, fovea_error *error);
+
 /* What lies around a layer. What has no data is not there. */
 typedef struct fovea_nn_around {
   fovea_nn_matrix x, y, scratch;

@@ -317,14 +317,14 @@ float contract_row_max(const struct contract_row *row) {
 }
 
 /* Step 10: each key in turn is the first of those that are left. */
-void contract_row_top(const struct contract_row *row, int64_t count, int32_t *keys, float *scores) {
+void contract_row_top(const struct contract_row *row, int64_t count, int64_t *keys, float *scores) {
   float *s = zeros(row->positions + 1);
   for (int64_t j = 0; j < row->positions; j++) s[j] = row->sees(row->rules, j) ? score(row, j) : -INFINITY;
   for (int64_t n = 0; n < count; n++) {
     int64_t first = -1;
     for (int64_t j = 0; j < row->positions; j++)
       if (s[j] != -INFINITY && (first < 0 || s[j] > s[first] || (isnan(s[j]) && !isnan(s[first])))) first = j;
-    keys[n] = (int32_t)first;
+    keys[n] = first;
     scores[n] = first < 0 ? -INFINITY : canonical(0x1.62e43p-1f * s[first]);
     if (first >= 0) s[first] = -INFINITY;
   }

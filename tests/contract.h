@@ -46,7 +46,7 @@ float contract_row_entropy(const struct contract_row *row);
 /* The largest score without the sink, in natural units. */
 float contract_row_max(const struct contract_row *row);
 /* Writes the positions and scores, in natural units, of the `count` keys that come first. */
-void contract_row_top(const struct contract_row *row, int64_t count, int32_t *keys, float *scores);
+void contract_row_top(const struct contract_row *row, int64_t count, int64_t *keys, float *scores);
 /* Write the weight, or a score in natural units, of each of the `positions` keys. */
 void contract_row_weights(const struct contract_row *row, float *weights);
 enum contract_scores { CONTRACT_RAW, CONTRACT_CAPPED, CONTRACT_BIASED };

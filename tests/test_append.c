@@ -170,7 +170,7 @@ static void expect_row(const struct store *store, const fovea_new_rows *rows, co
 
 static void expect(const struct store *store, const fovea_new_rows *rows, const fovea_rotary *rotary) {
   for (int64_t entry = 0; entry < rows->batch; entry++) {
-    const int64_t count = rows->row_counts ? rows->row_counts[entry] : rows->rows;
+    const int64_t count = rows->row_lens ? rows->row_lens[entry] : rows->rows;
     const int64_t first = rows->first_positions ? rows->first_positions[entry] : rows->first_position;
     for (int64_t row = 0; row < count; row++)
       for (int64_t head = 0; head < rows->kv_heads; head++) {
@@ -282,7 +282,7 @@ static void test_random_rows(void **state) {
       firsts[entry] = first + generator_below(&generator, end - first - counts[entry] + 1);
     }
     rows.first_positions = firsts;
-    rows.row_counts = counts;
+    rows.row_lens = counts;
     random_rotary(&rotary, rows.qk_dim, &generator);
     const int rotated = generator_below(&generator, 3) > 0;
     if (rotated && generator_below(&generator, 2)) random_positions(&rows, &rotary, &generator);

@@ -55,7 +55,7 @@ static struct append_call good_append(void) {
   set_up_segments();
   fovea_new_rows_init(&call.rows, BATCH, HEADS, ROWS, QK_DIM, V_DIM, k, v, sequences);
   call.rows.first_positions = firsts;
-  call.rows.row_counts = counts;
+  call.rows.row_lens = counts;
   fovea_rotary_init(&call.rotary, FOVEA_ROTARY_HALVES, QK_DIM);
   return call;
 }
@@ -140,7 +140,7 @@ static void test_good_appends(void **state) {
   (void)state;
   APPEND_ACCEPTED((void)0);
   APPEND_ACCEPTED(rows->first_positions = NULL);
-  APPEND_ACCEPTED(rows->row_counts = NULL);
+  APPEND_ACCEPTED(rows->row_lens = NULL);
   APPEND_ACCEPTED(rows->rows = 0; rows->k = rows->v = NULL; rows->sequences = NULL);
   APPEND_ACCEPTED(counts[0] = counts[1] = 0; firsts[0] = -1; sequences[0].segments = NULL);
   APPEND_ACCEPTED(firsts[0] = 44);
@@ -149,7 +149,7 @@ static void test_good_appends(void **state) {
   APPEND_ACCEPTED(firsts[0] = firsts[1] = 32; segments[0][0].k = k; segments[0][0].v = v);
   APPEND_ACCEPTED(segments[0][0].k_head = 0; firsts[0] = 32);
   /* The stride of a single row may be any number. */
-  APPEND_ACCEPTED(rows->rows = counts[0] = counts[1] = 1; rows->row_counts = NULL;
+  APPEND_ACCEPTED(rows->rows = counts[0] = counts[1] = 1; rows->row_lens = NULL;
                   rows->k_strides.row = rows->v_strides.row = INT64_MAX);
   APPEND_ACCEPTED(sequences[0].count = 1; counts[0] = 1; firsts[0] = 0; segments[0][0].rows = 1;
                   segments[0][0].k_row = INT64_MIN; segments[0][0].v_row = INT64_MAX / 2);
@@ -205,8 +205,8 @@ static void test_sized_initialisers(void **state) {
 
 static void test_append_positions(void **state) {
   (void)state;
-  APPEND_REFUSED(counts[1] = ROWS + 1, FOVEA_ERROR_ARGUMENT, "row_counts[1]", "5", "4");
-  APPEND_REFUSED(counts[0] = -1, FOVEA_ERROR_ARGUMENT, "row_counts[0]", "-1");
+  APPEND_REFUSED(counts[1] = ROWS + 1, FOVEA_ERROR_ARGUMENT, "row_lens[1]", "5", "4");
+  APPEND_REFUSED(counts[0] = -1, FOVEA_ERROR_ARGUMENT, "row_lens[0]", "-1");
   APPEND_REFUSED(rows->first_positions = NULL;
                  rows->first_position = -1, FOVEA_ERROR_ARGUMENT, "first_position is -1");
   APPEND_REFUSED(firsts[1] = -1, FOVEA_ERROR_ARGUMENT, "first_positions[1]", "-1");

@@ -162,7 +162,7 @@ static void append(struct world *world) {
   fovea_new_rows_init(&rows, SEQUENCES, KV_HEADS, ROWS, world->dim, world->dim, k, v, world->sequences);
   rows.k_strides = rows.v_strides = (fovea_strides){KV_HEADS * ROWS * DIM_LIMIT, ROWS * DIM_LIMIT, DIM_LIMIT};
   rows.first_positions = firsts;
-  rows.row_counts = counts;
+  rows.row_lens = counts;
   assert_ok(fovea_append(&rows, &world->rotary, on_isa(world->isa), &error), &error);
 }
 

@@ -22,7 +22,7 @@ static unsigned char mask[BATCH * HEADS * ROWS * KEYS];
 
 struct outputs {
   float o[BATCH * HEADS * ROWS * V_DIM], lse[BATCH * HEADS * ROWS], scores[BATCH * HEADS * ROWS * KEYS];
-  int32_t top_keys[BATCH * HEADS * ROWS * TOP];
+  int64_t top_keys[BATCH * HEADS * ROWS * TOP];
 };
 
 static int make_numbers(void **state) {

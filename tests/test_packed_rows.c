@@ -93,10 +93,10 @@ static void test_refused_rows(void **state) {
   set_up_caches(&generator);
   fovea_new_rows_init(&rows, ENTRIES, HEADS, ROWS, QK_DIM, V_DIM, k, v, sequences[0]);
   rows.cu_seqlens = cumulative;
-  rows.row_counts = counts;
+  rows.row_lens = counts;
   assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
-  assert_string_equal(error.text, "cu_seqlens is given together with row_counts; one of them must be NULL");
-  rows.row_counts = NULL;
+  assert_string_equal(error.text, "cu_seqlens is given together with row_lens; one of them must be NULL");
+  rows.row_lens = NULL;
   cumulative[2] = 2;
   assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_string_equal(error.text, "cu_seqlens[2] is 2; it must not be less than the one before, 3");

@@ -3,6 +3,7 @@
 #include "support/patterns.h"
 #include "support/refusals.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { FIRST = 5, ROWS = 90, KEYS = 200, END = FIRST + ROWS };
@@ -31,20 +32,34 @@ static void assert_options_refused(const fovea_pattern_options *options, fovea_s
   assert_null(pattern);
 }
 
+/* The rule is named by the way to it. */
+static void assert_rule_named(const fovea_pattern_options *options, const char *name, fovea_status status,
+                              const char *const *words) {
+  enum { MOST = 4 };
+  char first[200];
+  const char *named[MOST + 1] = {first};
+  for (int i = 1; i < MOST && words[i - 1]; i++) named[i] = words[i];
+  assert_true((size_t)snprintf(first, sizeof first, "%s.%s", name, words[0]) < sizeof first);
+  assert_options_refused(options, status, named);
+}
+
 /* A rule is refused alone, and wherever it stands among others. */
 static void assert_rule_refused(const fovea_rule *rule, fovea_status status, const char *const *words) {
   const fovea_rule causal = fovea_rule_causal(), no = fovea_rule_not(rule), right = fovea_rule_or(&causal, &no),
                    left = fovea_rule_and(&right, &causal);
   const fovea_rule *const rules[] = {&causal, &left};
-  const fovea_rule *const alone[] = {rule, &no, &right, &left};
+  const struct {
+    const fovea_rule *rule;
+    const char *name;
+  } alone[] = {{rule, "rule"}, {&no, "rule.left"}, {&right, "rule.right.left"}, {&left, "rule.left.right.left"}};
   for (int i = 0; i < 4; i++) {
-    const fovea_pattern_options options = good_options(alone[i]);
-    assert_options_refused(&options, status, words);
+    const fovea_pattern_options options = good_options(alone[i].rule);
+    assert_rule_named(&options, alone[i].name, status, words);
   }
   fovea_pattern_options options = good_options(NULL);
   options.rules = rules;
   options.heads = 2;
-  assert_options_refused(&options, status, words);
+  assert_rule_named(&options, "rules[1].left.right.left", status, words);
 }
 
 static void assert_rule_accepted(const fovea_rule *rule) {
@@ -223,6 +238,25 @@ static void test_joined(void **state) {
   assert_options_refused(&deep, FOVEA_ERROR_ARGUMENT, words);
   assert_rule_accepted(&tree[11]);
   assert_options_refused(&many, FOVEA_ERROR_ARGUMENT, words);
+  const fovea_rule *const several[] = {&causal, &chain[32]};
+  const char *const second[] = {"rules[1]: more than 32 deep", NULL};
+  fovea_pattern_options options_of_heads = good_options(NULL);
+  options_of_heads.rules = several;
+  options_of_heads.heads = 2;
+  assert_options_refused(&options_of_heads, FOVEA_ERROR_ARGUMENT, second);
+
+  /* The field has as much of a long name as fits; the text has it all, and what is wrong. */
+  chain[0] = fovea_rule_keys(5, 3);
+  const fovea_pattern_options bottom = good_options(&chain[31]);
+  char expected[256] = "rule";
+  for (int i = 0; i < 31; i++) strcat(expected, ".left");
+  strcat(expected, ".end is 3; it must be from 5 to 2147483648");
+  fovea_error error;
+  fovea_pattern *pattern;
+  assert_int_equal(fovea_pattern_create(&bottom, &pattern, &error), FOVEA_ERROR_ARGUMENT);
+  assert_string_equal(error.text, expected);
+  expected[sizeof error.field - 1] = '\0';
+  assert_string_equal(error.field, expected);
 }
 
 /* Fields that a kind does not name are 0: also pointers that nobody would check. */
@@ -285,6 +319,9 @@ static void test_options(void **state) {
   OPTIONS_REFUSED(options.struct_size--, FOVEA_ERROR_ARGUMENT, "options.struct_size", "another version");
   OPTIONS_REFUSED(options.struct_size++, FOVEA_ERROR_ARGUMENT, "options.struct_size", "another version");
   OPTIONS_REFUSED(options.struct_size = 0, FOVEA_ERROR_ARGUMENT, "options.struct_size");
+  OPTIONS_REFUSED(options.rule_size = 0, FOVEA_ERROR_ARGUMENT, "options.rule_size is 0", "this library's is");
+  OPTIONS_REFUSED(options.rule_size += sizeof(void *), FOVEA_ERROR_ARGUMENT, "options.rule_size",
+                  "fovea_pattern_options_init()");
   OPTIONS_REFUSED(options.allocator.context = &options, FOVEA_ERROR_UNUSED, "allocator.context");
   fovea_pattern_destroy(NULL);
   assert_int_equal(fovea_pattern_bytes(NULL), 0);

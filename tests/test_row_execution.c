@@ -83,7 +83,7 @@ static void append_and_copy(const fovea_execution *execution, struct results *re
   fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, ROTATED);
   fovea_new_rows_init(&rows, BATCH, HEADS, ROWS, DIM, DIM, numbers, more_numbers, sequences);
   rows.first_positions = first_positions;
-  rows.row_counts = counts;
+  rows.row_lens = counts;
   for (rows.layer = 0; rows.layer < LAYERS; rows.layer++) {
     assert_int_equal(fovea_append(&rows, &rotary, execution, NULL), FOVEA_OK);
   }

@@ -121,7 +121,7 @@ static void test_later_initialisers(void **state) {
   fovea_execution_init_sized((void *)memory.data, memory.size);
   assert_true(rest_is_intact(&memory, sizeof(fovea_execution)));
   memset(memory.data, 0xf7, memory.size);
-  fovea_pattern_options_init_sized((void *)memory.data, memory.size, NULL, 20, 150);
+  fovea_pattern_options_init_sized((void *)memory.data, memory.size, sizeof(fovea_rule), NULL, 20, 150);
   assert_true(rest_is_intact(&memory, sizeof(fovea_pattern_options)));
   guarded_destroy(&memory);
 }
@@ -155,7 +155,7 @@ static void test_pattern_options(void **state) {
     struct guarded memory = create_struct(size, at_end);
     fovea_pattern_options *options = (void *)memory.data;
     fovea_pattern *pattern;
-    fovea_pattern_options_init_sized(options, size, &causal, 20, 150);
+    fovea_pattern_options_init_sized(options, size, sizeof causal, &causal, 20, 150);
     assert_int_equal(fovea_pattern_create(options, &pattern, NULL), FOVEA_OK);
     fovea_pattern_destroy(pattern);
     for (size_t other = 0; other <= size + 64; other++) {

@@ -144,9 +144,9 @@ static void test_double(void **state) {
   struct trial trial = trial_create(&problem, 8);
   trial_run(&trial, NULL, NULL);
   for (int64_t i = 0; i < 60; i++) {
-    const int32_t *keys = (const int32_t *)(void *)tensor_row(&trial.top_keys, 0, 0, i);
+    const int64_t *keys = (const int64_t *)(void *)tensor_row(&trial.top_keys, 0, 0, i);
     const float *scores = tensor_row(&trial.top_scores, 0, 0, i);
-    for (int32_t j = 0; j < KEYS; j++) {
+    for (int64_t j = 0; j < KEYS; j++) {
       double sum = 0.0;
       int listed = 0;
       for (int64_t d = 0; d < DIM; d++)
@@ -170,12 +170,12 @@ static void test_refusals(void **state) {
   problem.top.k = 3;
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
-  int32_t *keys = tensors.top.keys;
+  int64_t *keys = tensors.top.keys;
   tensors.top.keys = NULL;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.keys is NULL");
-  tensors.top.keys = (int32_t *)(void *)trial.o.data;
+  tensors.top.keys = (int64_t *)(void *)trial.o.data;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.keys shares memory with o");
-  tensors.top.keys = (int32_t *)(void *)trial.top_scores.data;
+  tensors.top.keys = (int64_t *)(void *)trial.top_scores.data;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ARGUMENT, "top.scores shares memory with top.keys");
   tensors.top.keys = keys;
   tensors.top.scores = NULL;

@@ -2,13 +2,7 @@
  * that, so whoever allows AMX looks first. */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64_AMX) && (FOVEA_BUILDS_BF16 || FOVEA_BUILDS_INT8)
-#define FOVEA_ISA amx
-#define FOVEA_TARGET                                                                                               \
-  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16,amx-"       \
-                        "int8")))
-#include "../avx512/vector.h"
 #include "amx.h"
-#include "tiles.h"
 
 #include <string.h>
 
@@ -59,7 +53,7 @@ FOVEA_KERNEL static int bf16_holds(void) {
   tile_room room;
   uint32_t seed = 1;
   int holds = 1;
-  tiles_begin();
+  amx_begin();
   for (int turn = 0; turn < TURNS && holds; turn++) {
     for (int g = 0; g < 2; g++) fill(&a[g], 1 + 2 * turn, &seed), fill(&b[g], 1 + 2 * turn, &seed);
     tiles_see_memory(a);
@@ -76,7 +70,7 @@ FOVEA_KERNEL static int bf16_holds(void) {
       holds &= memcmp(&room.sums[i], &wanted, sizeof wanted) == 0;
     }
   }
-  _tile_release();
+  amx_end();
   return holds;
 }
 
@@ -105,7 +99,7 @@ FOVEA_KERNEL static int int8_holds(void) {
   tile_room signed_room, unsigned_room;
   uint32_t seed = 1;
   int holds = 1;
-  tiles_begin();
+  amx_begin();
   for (int turn = 0; turn < TURNS && holds; turn++) {
     for (int i = 0; i < TILE * TILE_WORDS; i++) {
       a.word[i / TILE_WORDS][i % TILE_WORDS] = turn ? next(&seed) : 0x80808080u; /* the largest sums, too */
@@ -128,7 +122,7 @@ FOVEA_KERNEL static int int8_holds(void) {
       holds &= memcmp(&unsigned_room.sums[i], &of_unsigned, sizeof of_unsigned) == 0;
     }
   }
-  _tile_release();
+  amx_end();
   return holds;
 }
 

@@ -1,13 +1,7 @@
 /* The mode int8 on AMX: operands, scores and values in headers of their own, weights by the code of all sets. */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_INT8
-#define FOVEA_ISA amx
-#define FOVEA_TARGET                                                                                               \
-  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,amx-tile,amx-bf16,amx-int8")))
-#include "../avx512/tiles.h"
-#include "../avx512/vector.h"
 #include "amx.h"
-#include "tiles.h"
 
 #include "int8_layer.h"
 
@@ -17,14 +11,6 @@
 #include "int8_scores.h"
 #include "int8_stored.h"
 #include "int8_values.h"
-
-FOVEA_KERNEL static void amx_begin(void) {
-  tiles_begin();
-}
-
-FOVEA_KERNEL static void amx_end(void) {
-  _tile_release();
-}
 
 const fovea_arithmetic fovea_int8_amx = {
     .name = "AMX",

@@ -49,7 +49,7 @@ typedef struct fovea_top_finish_args {
   fovea_top_list *list;
   int k;
   uint64_t *order; /* FOVEA_TOP_SORTED(k) numbers of scratch */
-  int32_t *keys;
+  int64_t *keys;
   float *scores; /* NULL: not wanted */
 } fovea_top_finish_args;
 

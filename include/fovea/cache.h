@@ -271,11 +271,11 @@ typedef struct fovea_new_rows {
   /* `batch` int64 in place of first_position, which must then be 0. Default NULL. */
   const int64_t *first_positions;
   /* `batch` int64, each from 0 to rows: how many new rows each sequence has. Default NULL: all. */
-  const int64_t *row_counts;
+  const int64_t *row_lens;
 
   /* Packed batches: the new rows of sequence b are rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1,
    * kv_heads, rows, dim). cu_seqlens has `batch` + 1 numbers from 0 to rows, which never decrease. Batch strides
-   * are then not used, and row_counts must be NULL. Default NULL. */
+   * are then not used, and row_lens must be NULL. Default NULL. */
   const int32_t *cu_seqlens;
   int64_t layer; /* which layer of the segments is written, from 0. Default 0 */
 

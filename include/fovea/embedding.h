@@ -134,9 +134,9 @@ FOVEA_NN_API fovea_status fovea_nn_embed(const fovea_nn_embedding *embedding, co
 FOVEA_NN_API int64_t fovea_nn_t5_bucket(int64_t relative, int bidirectional, int64_t buckets, int64_t max_distance);
 
 /* Writes the buckets of relative positions first, first + 1, ..., first + count - 1: what a bias needs that depends
- * on the distance only. As ids of FOVEA_NN_INT32 they take rows from a table of biases by fovea_nn_embed(). */
+ * on the distance only. As ids of FOVEA_NN_INT64 they take rows from a table of biases by fovea_nn_embed(). */
 FOVEA_NN_API fovea_status fovea_nn_t5_buckets(int64_t first, int64_t count, int bidirectional, int64_t buckets,
-                                              int64_t max_distance, int32_t *to, fovea_error *error);
+                                              int64_t max_distance, int64_t *to, fovea_error *error);
 
 /* Dropout: each number is zero by chance, and the others grow so that the mean stays. The choice depends on seed,
  * stream and the index of the element, (first_row + row) * dim + column, and on nothing else. */

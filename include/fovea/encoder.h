@@ -72,7 +72,9 @@ static inline void fovea_nn_encoder_rows_init(fovea_nn_encoder_rows *rows, const
 }
 
 /* Computes y, with the bits of fovea_nn_embed(), fovea_nn_norm_run() and fovea_nn_block_run() one after the other,
- * with f32 between them. A call that fails has written neither y nor scores nor a cache.
+ * with f32 between them. A call that fails has written neither y nor scores nor a cache. An error of layer i begins
+ * with "blocks[i]", and goes on as an error of fovea_nn_block_run() for this layer: "blocks[3].self.key.in is 23;
+ * ...".
  *
  * Needs scratch, from `execution` or else allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
@@ -139,9 +141,9 @@ FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encode
 
 /* Sets *size to the bytes of scratch, for any number of workers; 0: none. If a layer or the problem is refused, it
  * returns the error, and *size is 0. */
-FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
-                                                                const fovea_nn_attending *cross, size_t *size,
-                                                                fovea_error *error);
+FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare_scratch_size(const fovea_nn_encoder_decoder *model,
+                                                                        const fovea_nn_attending *cross,
+                                                                        size_t *size, fovea_error *error);
 
 #ifdef __cplusplus
 }

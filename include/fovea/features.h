@@ -231,7 +231,7 @@ typedef struct fovea_problem_top {
 
 /* What a run writes for `top`. */
 typedef struct fovea_tensors_top {
-  int32_t *keys; /* positions of keys, from the sequence's first; needed with top.k, else NULL */
+  int64_t *keys; /* positions of keys, from the sequence's first; needed with top.k, else NULL */
   float *scores; /* their scores; only with top.k, NULL: not wanted */
 } fovea_tensors_top;
 

@@ -318,10 +318,12 @@ FOVEA_API fovea_status fovea_attend(const fovea_problem *problem, const fovea_te
 typedef struct fovea_plan fovea_plan;
 
 /* Checks the problem and allocates a plan for it, with the isa and the allocator of `execution` (NULL: all
- * defaults). The name of the isa need not exist any more when the plan runs. On failure *plan is NULL. */
+ * defaults). The name of the isa need not exist any more when the plan runs. On failure *plan is NULL. Errors:
+ * FOVEA_ERROR_ARGUMENT and FOVEA_ERROR_UNUSED of problem and execution, FOVEA_ERROR_UNSUPPORTED of the isa or of what
+ * the build was made without, FOVEA_ERROR_MEMORY. */
 FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, const fovea_execution *execution,
                                          fovea_plan **plan, fovea_error *error);
-FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* frees a plan; NULL is allowed */
+FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* frees a plan, which no run may still use; NULL is allowed */
 
 /* Returns the bytes of a plan for `batch` sequences; 0 if batch is below 1, SIZE_MAX if a size_t cannot hold
  * them. */
@@ -331,7 +333,8 @@ FOVEA_API size_t fovea_plan_size(int64_t batch);
  * or more at a multiple of FOVEA_SCRATCH_ALIGNMENT, and lives as long as this memory. Memory for one batch also
  * holds plans of smaller batches, so an engine that decodes can make the plan of each step in the same place. A new
  * plan ends the one before in this memory. fovea_plan_destroy() does nothing to such a plan. On failure *plan is
- * NULL, and a plan that was in this memory is lost. */
+ * NULL, and a plan that was in this memory is lost. Errors: as fovea_plan_create(), but FOVEA_ERROR_SPACE in place of
+ * FOVEA_ERROR_MEMORY. */
 FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, const fovea_execution *execution,
                                             void *memory, size_t size, fovea_plan **plan, fovea_error *error);
 
@@ -343,7 +346,8 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, const 
  * allocators of the caller's come on top. */
 #define FOVEA_STACK_SIZE 65536
 
-/* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
+/* Returns the bytes of scratch for `workers` workers; 0 if plan is NULL or workers is below 1, SIZE_MAX if a size_t
+ * cannot hold them. They depend on the dimensions, the
  * types, the modes and whether AMX was allowed when the plan was made, the batch, the number of position terms,
  * the CPUs of this process (if keys may be split between them) and the logarithm of how many keys a row can see.
  * This number follows from window, chunks, keys.begin and keys.end, and from kv_len, or with kv_begins from the
@@ -358,9 +362,9 @@ FOVEA_API fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensor
                                       const fovea_execution *execution, fovea_error *error);
 
 /* How many phases a plan has, and how many tasks a phase has. Phases run one after the other; the tasks of a phase
- * run in any order, on any worker. */
+ * run in any order, on any worker. Both are 0 if plan is NULL, and a phase that does not exist has no tasks. */
 FOVEA_API int fovea_plan_phases(const fovea_plan *plan);
-FOVEA_API int64_t fovea_plan_tasks(const fovea_plan *plan, int phase); /* 0 for a phase that does not exist */
+FOVEA_API int64_t fovea_plan_tasks(const fovea_plan *plan, int phase);
 
 /* For engines with threads of their own: a plan bound to the tensors and the scratch of one run. Binding checks
  * everything, once; a task then checks only its phase, task and worker. All workers share one scratch of
@@ -398,15 +402,17 @@ typedef struct fovea_counts {
 /* Counts the pairs of a run exactly: it reads the mask tensor, and counts panels and small pages as they are
  * computed. It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over
  * all blocks and over the mask; if the mask hides keys or adds to scores, it reads the mask a second time. Keys
- * that only position terms hide count as visible. FOVEA_ERROR_ARGUMENT if the run is not bound. */
+ * that only position terms hide count as visible. FOVEA_ERROR_ARGUMENT if the run is not bound, or a pointer is
+ * NULL. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
 /* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask, no pattern and no
  * holes: a plan knows no tensors. A run without a mask, a pattern, holes, panels and small pages has the same
- * counts. It takes a pass over all rows. */
+ * counts. It takes a pass over all rows. FOVEA_ERROR_ARGUMENT if a pointer is NULL. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
-/* Returns the name of the instruction set that a plan runs on. */
+/* Returns the name of the instruction set that a plan runs on; "" if plan is NULL. It lives as long as the
+ * process. */
 FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
@@ -435,7 +441,7 @@ static inline void fovea_isa_report_init(fovea_isa_report *report) {
 }
 
 /* Reports on instruction set `index`, from 0 on: sets, best first, then tables of sets. Texts live as long as the
- * process. FOVEA_ERROR_ARGUMENT if there are no more sets. Thread-safe. */
+ * process. FOVEA_ERROR_ARGUMENT if there are no more sets, or the report was not initialised. Thread-safe. */
 FOVEA_API fovea_status fovea_isa_at(int index, fovea_isa_report *report);
 
 /* Reports on the set that a problem in exact mode runs on, and that fovea_plan_isa() names, if the execution's isa
@@ -475,7 +481,8 @@ static inline void fovea_library_info_init(fovea_library_info *info) {
 }
 
 /* Reports on the library and the machine. Texts live as long as the process. The environment variable
- * FOVEA_ISA=<name> caps the choice of instruction sets; the first call that needs it reads it once. */
+ * FOVEA_ISA=<name> caps the choice of instruction sets; the first call that needs it reads it once.
+ * FOVEA_ERROR_ARGUMENT if `info` was not initialised. Thread-safe. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
 /* Lets plans that are made from now on, by any thread, use AMX for what is in bf16 or int8, if they name no isa and

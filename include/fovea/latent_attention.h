@@ -153,9 +153,10 @@ typedef struct fovea_nn_latent {
   const fovea_nn_norm *kv_a_layernorm; /* of kv_lora_rank numbers, an RMS norm; NULL (default): none */
   const fovea_nn_linear *kv_b_proj;    /* heads * (qk_nope_head_dim + v_head_dim) outputs, in rows, without bias */
   const fovea_nn_linear *o_proj;       /* takes heads * v_head_dim */
-  const fovea_rotary *rotary;          /* of qk_rope_head_dim, which DeepSeek rotates interleaved; NULL: none */
-  fovea_nn_latent_form form;           /* default FOVEA_NN_LATENT_EXPANDED */
-  const void *absorbed;                /* what fovea_nn_latent_absorb() wrote; with FOVEA_NN_LATENT_ABSORBED */
+  const fovea_rotary *rotary; /* of qk_rope_head_dim, which DeepSeek rotates interleaved; NULL (default): none */
+  fovea_nn_latent_form form;  /* default FOVEA_NN_LATENT_EXPANDED */
+  /* What fovea_nn_latent_absorb() wrote; needed with FOVEA_NN_LATENT_ABSORBED, else NULL (default). */
+  const void *absorbed;
 } fovea_nn_latent;
 
 /* Sets these sizes, and the other fields to their defaults. Callers in C use fovea_nn_latent_init(). */

@@ -384,7 +384,8 @@ typedef struct fovea_nn_attending {
 
 /* Computes a layer: y from x, both contiguous f32 rows as fovea_nn_attention_tensors has them; y may be x. `cross`
  * is NULL without cross-attention. The result has the bits of its steps by single calls, with f32 between them. y
- * and scores lie apart from each other, from scratch and from the weights. Fails as fovea_nn_attention_run() does.
+ * and scores lie apart from each other, from scratch and from the weights. Fails as fovea_nn_attention_run() does; an
+ * error of an attention begins with its name here: "cross.mask is NULL".
  *
  * Needs scratch, from `execution` or else allocated by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,

@@ -247,6 +247,7 @@ static inline fovea_rule fovea_rule_not(const fovea_rule *of) {
 /* What a pattern is made of. Prepare it with fovea_pattern_options_init(), then change what differs. */
 typedef struct fovea_pattern_options {
   size_t struct_size;     /* set by fovea_pattern_options_init() */
+  size_t rule_size;       /* bytes of a rule, and of each that it joins; set by fovea_pattern_options_init() */
   const fovea_rule *rule; /* of all heads */
   /* In place of `rule`: one for each query head, or one for each kv head, of the problems that will use the
    * pattern. `heads` pointers; default NULL and 0. */
@@ -259,19 +260,20 @@ typedef struct fovea_pattern_options {
   fovea_allocator allocator; /* for the pattern, which keeps it; default: malloc(), free() */
 } fovea_pattern_options;
 
-/* Sets the rule, rows and keys, and the other fields to 0 and NULL. Callers in C use
- * fovea_pattern_options_init(). */
+/* Sets these fields, and the others to 0 and NULL. Callers in C use fovea_pattern_options_init(). */
 FOVEA_API void fovea_pattern_options_init_sized(fovea_pattern_options *options, size_t struct_size,
-                                                const fovea_rule *rule, int64_t rows, int64_t keys);
+                                                size_t rule_size, const fovea_rule *rule, int64_t rows,
+                                                int64_t keys);
 
-/* Passes the size of the struct that this program was compiled with. */
+/* Passes the sizes of the struct and of rules that this program was compiled with. */
 static inline void fovea_pattern_options_init(fovea_pattern_options *options, const fovea_rule *rule, int64_t rows,
                                               int64_t keys) {
-  fovea_pattern_options_init_sized(options, sizeof *options, rule, rows, keys);
+  fovea_pattern_options_init_sized(options, sizeof *options, sizeof *rule, rule, rows, keys);
 }
 
-/* Checks the rules, copies them with their lists, and compiles them. On failure *pattern is NULL. `error` may be
- * NULL. Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNUSED, FOVEA_ERROR_MEMORY. */
+/* Checks the rules, copies them with their lists, and compiles them. On failure *pattern is NULL. An error of a rule
+ * names the way to it, and the argument of the function that makes such a rule: "rule.left.period is 0; ...", or
+ * rules[2] in place of rule. `error` may be NULL. Errors: FOVEA_ERROR_ARGUMENT, FOVEA_ERROR_UNUSED, FOVEA_ERROR_MEMORY. */
 FOVEA_API fovea_status fovea_pattern_create(const fovea_pattern_options *options, fovea_pattern **pattern,
                                             fovea_error *error);
 FOVEA_API void fovea_pattern_destroy(fovea_pattern *pattern); /* NULL is allowed. No plan may still use it */

@@ -142,8 +142,8 @@ typedef struct fovea_nn_cell_rows {
   fovea_type x_type, h_type, y_type;    /* default FOVEA_F32 */
   int64_t x_stride, h_stride, y_stride; /* default: contiguous rows */
 
-  /* The cell state of an LSTM, which needs both; a GRU has none. NULL: default. Types and strides are used with
-   * them. */
+  /* The cell state of an LSTM, which needs both; a GRU has none. NULL (default): none. Types and strides are
+   * used with them. */
   const void *c;                  /* (rows, H): the old one */
   void *new_c;                    /* (rows, H): the new one; it may be c itself */
   fovea_type c_type, new_c_type;  /* default FOVEA_F32 */

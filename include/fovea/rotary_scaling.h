@@ -69,17 +69,18 @@ typedef struct fovea_rotary_scaling {
   int64_t dims;  /* rotated elements of a row, even: head_dim * partial_rotary_factor; from 2 to 2^20 */
   double base;   /* rope_theta; finite, at least 1 (YaRN: more than 1); default 10000 */
   double factor; /* factor; finite, at least 1; default 1 */
-  int64_t
-      trained_length; /* original_max_position_embeddings, of "dynamic" max_position_embeddings; from 2 to 2^40 */
-  int64_t length;     /* DYNAMIC_NTK, LONGROPE: of the sequence, at least 1; default 0: trained_length */
+  /* original_max_position_embeddings, of "dynamic" max_position_embeddings; from 2 to 2^40. Default 0: not set; the
+   * rules that name L need it. */
+  int64_t trained_length;
+  int64_t length; /* DYNAMIC_NTK, LONGROPE: of the sequence, at least 1; default 0: trained_length */
   /* LLAMA3: low_freq_factor and high_freq_factor, default 1 and 4. YARN: beta_slow and beta_fast, default 1 and 32.
    * More than 0; fast_turns is more than slow_turns. */
   double slow_turns, fast_turns;
   int exact_pairs;               /* YARN: 1 if `truncate` is false; default 0 */
   double mscale, mscale_all_dim; /* YARN: of DeepSeek; finite; default 0: none */
   double attention_factor;       /* YARN, LONGROPE: attention_factor; more than 0; default 0: by the rule */
-  const double *short_factors, *long_factors; /* LONGROPE: dims / 2 numbers each, more than 0 */
-  int64_t rotated_dims; /* PROPORTIONAL: even, from 0 to dims: head_dim * partial_rotary_factor */
+  const double *short_factors, *long_factors; /* LONGROPE: dims / 2 numbers each, more than 0; default NULL */
+  int64_t rotated_dims; /* PROPORTIONAL: even, from 0 (default) to dims: head_dim * partial_rotary_factor */
 } fovea_rotary_scaling;
 
 /* Sets rule and dims, and the other fields to the rule's defaults. Callers in C use fovea_rotary_scaling_init(). */

@@ -245,9 +245,9 @@ typedef struct fovea_nn_lsh_tensors {
   const float *rotations;
   fovea_strides rotation_strides; /* default {0, 0, rounds * columns} */
 
-  const int64_t *lengths;  /* `batch` numbers from 0 to length: a sequence has the bits that it has alone, and rows
+  const int64_t *lens;     /* `batch` numbers from 0 to length: a sequence has the bits that it has alone, and rows
                               after it become zeros. NULL (default): length */
-  int32_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 after an
+  int64_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 after a
                               sequence. NULL (default): not wanted */
 } fovea_nn_lsh_tensors;
 

@@ -3,9 +3,13 @@
  * Structs that a call takes say how large they are, so that a program and a library of different versions never
  * misread each other. `struct_size` is the first field, and the initialiser fovea_<struct>_init() sets it; the
  * size of an array's elements goes beside the array (`segment_size` of fovea_sequence, terms.size of
- * fovea_problem). Later versions may add fields, and groups of fields, at the end of a struct, and none within it.
+ * fovea_problem). Later versions may add fields, and groups of fields, at the end of a struct, and none within it. A
+ * struct whose size nothing says gets no field.
  * A call refuses a size that its library does not know (FOVEA_ERROR_ARGUMENT), before it reads or writes anything
- * else of the struct. An initialiser writes no byte beyond the size that it is given. */
+ * else of the struct. An initialiser writes no byte beyond the size that it is given.
+ *
+ * Lists of positions, keys, lengths and other integers are int64, unless engines keep them as int32: tables of pages
+ * (and the pool whose pages stand in these tables) and cu_seqlens are int32. Ids of tokens may be either. */
 #ifndef FOVEA_TYPES_H
 #define FOVEA_TYPES_H
 

@@ -133,12 +133,12 @@ static fovea_status check_tensors(const fovea_nn_lsh_call *call, fovea_error *er
       fovea_make_shape("v", t->batch, t->heads, t->length, t->v_dim, t->v_strides, fovea_type_bits(t->v_type)),
       fovea_make_shape("rotations", t->batch, t->heads, t->dim, l->rounds * call->columns, t->rotation_strides,
                        int32_bits),
-      fovea_make_shape("lengths", 1, 1, t->lengths ? 1 : 0, t->batch, none, 2 * int32_bits),
+      fovea_make_shape("lens", 1, 1, t->lens ? 1 : 0, t->batch, none, 2 * int32_bits),
       fovea_make_shape("y", t->batch, t->heads, t->length, t->v_dim, t->y_strides, fovea_type_bits(t->y_type)),
       fovea_make_shape("bucket_numbers", t->batch, t->heads, t->bucket_numbers ? l->rounds : 0, t->length, numbers,
-                       int32_bits),
+                       2 * int32_bits),
   };
-  const void *pointers[SHAPES] = {t->x, t->v, t->rotations, t->lengths, t->y, t->bucket_numbers};
+  const void *pointers[SHAPES] = {t->x, t->v, t->rotations, t->lens, t->y, t->bucket_numbers};
   fovea_reach reaches[SHAPES];
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < SHAPES && !status; i++) {
@@ -158,10 +158,10 @@ static fovea_status check_tensors(const fovea_nn_lsh_call *call, fovea_error *er
 
 /* The list's pointer was checked. */
 static fovea_status check_lengths(const fovea_nn_lsh_tensors *t, fovea_error *error) {
-  for (int64_t b = 0; t->lengths && b < t->batch; b++) {
-    if (t->lengths[b] >= 0 && t->lengths[b] <= t->length) continue;
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths[%jd] is %jd; it must be from 0 to length, which is %jd",
-                      b, t->lengths[b], t->length);
+  for (int64_t b = 0; t->lens && b < t->batch; b++) {
+    if (t->lens[b] >= 0 && t->lens[b] <= t->length) continue;
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lens[%jd] is %jd; it must be from 0 to length, which is %jd", b,
+                      t->lens[b], t->length);
   }
   return FOVEA_OK;
 }

@@ -133,7 +133,7 @@ static fovea_status append(const latent_run *r, fovea_error *error) {
   rows.first_position = call->tensors.first_position;
   rows.first_positions = call->tensors.first_positions;
   rows.cu_seqlens = p->cu_seqlens_q;
-  if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
+  if (!p->cu_seqlens_q) rows.row_lens = p->q_lens;
   rows.layer = call->tensors.cache.layer;
   return fovea_append(&rows, NULL, &r->rows, error);
 }

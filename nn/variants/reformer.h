@@ -61,7 +61,7 @@ static inline int64_t fovea_nn_lsh_entry(const fovea_nn_lsh_piece *piece, int64_
 }
 static inline int64_t fovea_nn_lsh_length(const fovea_nn_lsh_piece *piece, int64_t head) {
   const fovea_nn_lsh_tensors *t = &piece->call->tensors;
-  return t->lengths ? t->lengths[fovea_nn_lsh_entry(piece, head)] : t->length;
+  return t->lens ? t->lens[fovea_nn_lsh_entry(piece, head)] : t->length;
 }
 /* The element of a tensor with all indices 0 but for the batch element and the head. */
 static inline int64_t fovea_nn_lsh_offset(const fovea_nn_lsh_piece *piece, int64_t head, fovea_strides strides) {

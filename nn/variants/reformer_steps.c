@@ -76,8 +76,9 @@ static void write_bucket_numbers(const fovea_nn_lsh_piece *piece, const rows *r)
   const int64_t rounds = piece->call->lsh.rounds, rest = t->length - r->first;
   const int64_t all = rest < FOVEA_NN_LSH_HASH_ROWS ? rest : FOVEA_NN_LSH_HASH_ROWS;
   for (int64_t round = 0; round < rounds && t->bucket_numbers; round++) {
-    int32_t *to = t->bucket_numbers + ((piece->first + r->head) * rounds + round) * t->length + r->first;
-    memcpy(to, places_of(piece, r->head, round) + r->first, (size_t)r->count * sizeof *to);
+    const int32_t *from = places_of(piece, r->head, round) + r->first;
+    int64_t *to = t->bucket_numbers + ((piece->first + r->head) * rounds + round) * t->length + r->first;
+    for (int64_t i = 0; i < r->count; i++) to[i] = from[i];
     for (int64_t i = r->count; i < all; i++) to[i] = -1;
   }
 }

@@ -24,7 +24,7 @@ typedef struct layout {
   int64_t tiles, parts; /* of a batch element; of a tile */
   int64_t part_keys;
   size_t part_floats; /* of a row's list in a part: count, scores, keys */
-  size_t queries, panels, products, scores, list_scores, list_keys, order, sorted;
+  size_t queries, panels, products, scores, list_scores, list_keys, order;
   fovea_nn_scratch worker;
   size_t kept; /* after the workers: lists of parts */
   fovea_nn_scratch all;
@@ -62,7 +62,6 @@ static layout lay_out(const fovea_nn_selection *s, int workers) {
   l.list_scores = fovea_nn_reserve(&l.worker, fovea_nn_bytes(l.rows, room, 1));
   l.list_keys = fovea_nn_reserve(&l.worker, fovea_nn_bytes(l.rows, room, 1));
   l.order = fovea_nn_reserve(&l.worker, (uint64_t)FOVEA_TOP_SORTED(s->top_k) * sizeof(uint64_t));
-  l.sorted = fovea_nn_reserve(&l.worker, (uint64_t)s->top_k * sizeof(int32_t));
   l.tiles = (s->q_len + l.rows - 1) / l.rows;
   const int64_t tasks = s->batch * l.tiles, most = s->kv_len / PART_KEYS;
   l.parts = tasks > 0 && tasks < workers ? (workers + tasks - 1) / tasks : 1;
@@ -167,15 +166,12 @@ static void list_keys(tile *t, int64_t key, int keys) {
 
 static void write_lists(tile *t, int worker) {
   const fovea_nn_selection *s = &t->job->call->selection;
-  int32_t *sorted = part(t->job, worker, t->job->layout->sorted);
   for (int i = 0; i < t->rows; i++) {
     const fovea_top_finish_args finish = {.list = &t->lists[i],
                                           .k = (int)s->top_k,
                                           .order = part(t->job, worker, t->job->layout->order),
-                                          .keys = sorted};
-    int64_t *keys = s->keys + (t->entry * s->q_len + t->first + i) * s->top_k;
+                                          .keys = s->keys + (t->entry * s->q_len + t->first + i) * s->top_k};
     t->job->call->kernels->top_finish(&finish);
-    for (int64_t j = 0; j < s->top_k; j++) keys[j] = sorted[j];
   }
 }
 

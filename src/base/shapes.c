@@ -67,19 +67,18 @@ static const char *name_of(int shape) {
   }
 }
 
-#define FOVEA_EACH_KEY keys
-#define ROWS(strides, dim)                                                                                         \
-  { FOVEA_OUTPUT_ROWS, strides, dim, 32 }
-#define HEADS(dim)                                                                                                 \
-  { FOVEA_OUTPUT_HEADS, {p->heads * (dim), dim, 0}, dim, 32 }
-#define PART()                                                                                                     \
-  { FOVEA_OUTPUT_PART, p->scores.strides, 0, 32 }
+/* The bits of an output's numbers, by the type of its pointer. */
+#define BITS_OF(field)     (8 * (int)sizeof *((const fovea_tensors *)0)->field)
+#define FOVEA_EACH_KEY     keys
+#define ROWS(strides, dim) FOVEA_OUTPUT_ROWS, strides, dim
+#define HEADS(dim)         FOVEA_OUTPUT_HEADS, {p->heads * (dim), dim, 0}, dim
+#define PART()             FOVEA_OUTPUT_PART, p->scores.strides, 0
 fovea_output fovea_output_of(const fovea_problem *p, int shape, int64_t keys) {
   const fovea_output nothing = {FOVEA_OUTPUT_NOTHING, {0, 0, 0}, 0, 32};
   switch (shape) {
 #define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
   case FOVEA_SHAPE_##PLACE:                                                                                        \
-    return (wanted) ? (fovea_output)layout : nothing;
+    return (wanted) ? (fovea_output){layout, BITS_OF(field)} : nothing;
 #include "../feature/list.inc"
   default:
     return p->state ? nothing

@@ -187,7 +187,7 @@ static void append_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-/* The most rows that a batch element has: `rows` is only what row_counts may not exceed. */
+/* The most rows that a batch element has: `rows` is only what row_lens may not exceed. */
 static int64_t most_rows(const fovea_new_rows *rows) {
   int64_t most = 0;
   for (int64_t entry = 0; entry < rows->batch; entry++) {

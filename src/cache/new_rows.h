@@ -12,7 +12,7 @@ static inline int64_t fovea_new_position(const fovea_new_rows *rows, int64_t ent
 }
 static inline int64_t fovea_new_row_count(const fovea_new_rows *rows, int64_t entry) {
   if (rows->cu_seqlens) return (int64_t)rows->cu_seqlens[entry + 1] - rows->cu_seqlens[entry];
-  return rows->row_counts ? rows->row_counts[entry] : rows->rows;
+  return rows->row_lens ? rows->row_lens[entry] : rows->rows;
 }
 /* How many numbers rotary_positions has for each axis, and which of them belongs to a batch element's first row. */
 static inline int64_t fovea_new_positions(const fovea_new_rows *rows) {

@@ -42,8 +42,8 @@ static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rota
                                     fovea_error *error) {
   int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
   if (count < 0 || count > rows->rows) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "row_counts[%jd] is %jd; it must be from 0 to rows, which is %jd", entry, count, rows->rows);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "row_lens[%jd] is %jd; it must be from 0 to rows, which is %jd",
+                      entry, count, rows->rows);
   }
   if (count == 0) return FOVEA_OK;
   if (first < 0 || first > FOVEA_LENGTH_LIMIT) {
@@ -66,12 +66,12 @@ static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rota
   return fovea_validate_position(rotary, name, index, entry, count - 1, first + count - 1, error);
 }
 
-/* Checks the layer and the rows of each batch element, which cu_seqlens or row_counts gives, not both. */
+/* Checks the layer and the rows of each batch element, which cu_seqlens or row_lens gives, not both. */
 static fovea_status check_packing(const fovea_new_rows *rows, fovea_error *error) {
   const fovea_bounded layer = {"layer", rows->layer, 0, FOVEA_LENGTH_LIMIT};
-  if (rows->cu_seqlens && rows->row_counts) {
+  if (rows->cu_seqlens && rows->row_lens) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "cu_seqlens is given together with row_counts; one of them must be NULL");
+                      "cu_seqlens is given together with row_lens; one of them must be NULL");
   }
   fovea_status status =
       fovea_validate_cumulative("cu_seqlens", rows->cu_seqlens, rows->batch, rows->rows, "rows", error);

@@ -9,7 +9,6 @@
 /* What the rules are checked against. */
 typedef struct limits {
   int64_t rows_end, keys; /* of the pattern's range */
-  int64_t rules;          /* checked so far */
 } limits;
 
 static fovea_status refuse(const char *name, int64_t value, int64_t least, int64_t most, fovea_error *error) {
@@ -202,21 +201,19 @@ static fovea_status check_unused(const fovea_rule *rule, fovea_error *error) {
   return FOVEA_OK;
 }
 
-static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, fovea_error *error);
+static fovea_status check_rule(const fovea_rule *rule, const limits *all, fovea_error *error);
 
-static fovea_status check_joined(const fovea_rule *rule, int depth, limits *all, fovea_error *error) {
+static fovea_status check_joined(const fovea_rule *rule, const limits *all, fovea_error *error) {
   const int joins_two = rule->kind != FOVEA_RULE_NOT;
   if (!rule->left || (joins_two && !rule->right))
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", rule->left ? "right" : "left");
-  const fovea_status status = check_rule(rule->left, depth + 1, all, error);
-  return status || !joins_two ? status : check_rule(rule->right, depth + 1, all, error);
+  const fovea_status status = fovea_fail_within("left", check_rule(rule->left, all, error), error);
+  if (status || !joins_two) return status;
+  return fovea_fail_within("right", check_rule(rule->right, all, error), error);
 }
 
-static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, fovea_error *error) {
-  if (depth > FOVEA_RULE_DEPTH || ++all->rules > FOVEA_RULE_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "rule joins more than %jd rules, or more than %jd deep",
-                      (int64_t)FOVEA_RULE_LIMIT, (int64_t)FOVEA_RULE_DEPTH);
-  }
+/* Checks the fields of a rule, and the rules that it joins. It is not too deep. */
+static fovea_status check_rule(const fovea_rule *rule, const limits *all, fovea_error *error) {
   const fovea_status status = check_unused(rule, error);
   if (status) return status;
   switch (rule->kind) {
@@ -246,10 +243,27 @@ static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, f
   case FOVEA_RULE_AND:
   case FOVEA_RULE_OR:
   case FOVEA_RULE_NOT:
-    return check_joined(rule, depth, all, error);
+    return check_joined(rule, all, error);
   default:
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kind is %jd, which no rule has", (int64_t)rule->kind);
   }
+}
+
+/* Whether a rule joins no more rules, and no deeper, than it may. `rules` counts them. */
+static int is_small(const fovea_rule *rule, int depth, int64_t *rules) {
+  const int joins = rule->kind == FOVEA_RULE_AND || rule->kind == FOVEA_RULE_OR || rule->kind == FOVEA_RULE_NOT;
+  if (depth > FOVEA_RULE_DEPTH || ++*rules > FOVEA_RULE_LIMIT) return 0;
+  if (joins && rule->left && !is_small(rule->left, depth + 1, rules)) return 0;
+  return !joins || rule->kind == FOVEA_RULE_NOT || !rule->right || is_small(rule->right, depth + 1, rules);
+}
+
+/* Checks the rule of an option, whose name errors begin with: "rules[2].left.begin is -1". */
+static fovea_status check_option(const char *name, const fovea_rule *rule, const limits *all, fovea_error *error) {
+  int64_t rules = 0;
+  if (!rule) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", name);
+  if (is_small(rule, 1, &rules)) return fovea_fail_within(name, check_rule(rule, all, error), error);
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s joins more than %jd rules, or more than %jd deep", name,
+                    (int64_t)FOVEA_RULE_LIMIT, (int64_t)FOVEA_RULE_DEPTH);
 }
 
 static fovea_status check_sizes(const fovea_pattern_options *options, fovea_error *error) {
@@ -269,7 +283,7 @@ fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, f
   fovea_status status = check_sizes(options, error);
   if (!status) status = fovea_check_allocator(&options->allocator, error);
   if (status) return status;
-  limits all = {options->first_row + options->rows, options->keys, 0}; /* sizes that were checked do not overflow */
+  const limits all = {options->first_row + options->rows, options->keys}; /* checked sizes do not overflow */
   if (options->rule && options->rules) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "rule is not NULL and would not be used: rules is not NULL");
   }
@@ -278,14 +292,13 @@ fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, f
       return fovea_fail(error, FOVEA_ERROR_UNUSED, "heads is %jd and would not be used: rules is NULL",
                         options->heads);
     }
-    if (!options->rule) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "rule is NULL");
-    return check_rule(options->rule, 1, &all, error);
+    return check_option("rule", options->rule, &all, error);
   }
   status = check_number("heads", options->heads, 1, INT32_MAX, error);
   for (int64_t i = 0; i < options->heads && !status; i++) {
-    all.rules = 0;
-    if (!options->rules[i]) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "rules[%jd] is NULL", i);
-    status = check_rule(options->rules[i], 1, &all, error);
+    fovea_error name;
+    fovea_fail(&name, FOVEA_OK, "rules[%jd]", i);
+    status = check_option(name.text, options->rules[i], &all, error);
   }
   return status;
 }

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <string.h>
 
-void fovea_pattern_options_init_sized(fovea_pattern_options *options, size_t struct_size, const fovea_rule *rule,
-                                      int64_t rows, int64_t keys) {
-  const fovea_pattern_options all = {.struct_size = struct_size, .rule = rule, .rows = rows, .keys = keys};
+void fovea_pattern_options_init_sized(fovea_pattern_options *options, size_t struct_size, size_t rule_size,
+                                      const fovea_rule *rule, int64_t rows, int64_t keys) {
+  const fovea_pattern_options all = {
+      .struct_size = struct_size, .rule_size = rule_size, .rule = rule, .rows = rows, .keys = keys};
   memcpy(options, &all, struct_size < sizeof all ? struct_size : sizeof all);
 }
 
@@ -29,7 +30,10 @@ static fovea_status read_options(const fovea_pattern_options *given, fovea_patte
                       (uint64_t)given->struct_size, (uint64_t)sizeof *options);
   }
   memcpy(options, given, given->struct_size);
-  return FOVEA_OK;
+  if (options->rule_size == sizeof(fovea_rule)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "options.rule_size is %ju, and this library's is %ju; call fovea_pattern_options_init()",
+                    (uint64_t)options->rule_size, (uint64_t)sizeof(fovea_rule));
 }
 
 /* Takes a pattern's memory from the arena: the struct, the rules of its heads, and where its bands begin. */

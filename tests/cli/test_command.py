@@ -357,7 +357,7 @@ class Scores(InDirectory):
 
     def test_top_keys(self):
         actual = self.output("--topk", "45", "--top-keys", self.path("x.npy"))
-        self.assertEqual((actual.dtype, actual.shape), (np.dtype("<i4"), (2, 4, 50, 45)))
+        self.assertEqual((actual.dtype, actual.shape), (np.dtype("<i8"), (2, 4, 50, 45)))
         expected = np.argsort(-self.expected()[2], axis=-1, kind="stable")[..., :45]
         self.assertTrue(np.all(actual[:, :, 5:] == expected[:, :, 5:]))
         self.assertTrue(np.all(actual[:, :, 0, 41:] == -1) and np.all(actual[:, :, 0, :41] >= 0))

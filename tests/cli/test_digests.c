@@ -137,7 +137,7 @@ static void see_every_bit(const selftest_problem *description) {
   const selftest_extras *extras = &data.extras;
   see_every_bit_of(&data, extras->max_logits, (size_t)extras->max_logit_count * sizeof(float));
   see_every_bit_of(&data, extras->entropy, (size_t)extras->entropy_count * sizeof(float));
-  see_every_bit_of(&data, extras->top_keys, (size_t)extras->top_count * sizeof(int32_t));
+  see_every_bit_of(&data, extras->top_keys, (size_t)extras->top_count * sizeof(int64_t));
   see_every_bit_of(&data, extras->top_scores, (size_t)extras->top_count * sizeof(float));
   see_every_bit_of(&data, extras->column_sums, (size_t)extras->column_count * sizeof(float));
   selftest_release(&data);

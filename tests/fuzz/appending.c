@@ -13,7 +13,7 @@ static int64_t first_of(const fovea_new_rows *rows, int64_t entry) {
 }
 
 static int64_t count_of(const fovea_new_rows *rows, int64_t entry) {
-  return rows->row_counts ? rows->row_counts[entry] : rows->rows;
+  return rows->row_lens ? rows->row_lens[entry] : rows->rows;
 }
 
 static int has_sound_sizes(const fovea_new_rows *rows) {
@@ -126,7 +126,7 @@ static int is_worth_the_time(const struct new_rows *call) {
   const fovea_new_rows *rows = &call->rows;
   if (rows->batch > call->batch || rows->kv_heads > HEADS_JUDGED) return 0;
   if (rows->qk_dim > DIM_LIMIT || rows->v_dim > DIM_LIMIT) return 0;
-  return rows->row_counts || rows->rows <= ROWS_JUDGED;
+  return rows->row_lens || rows->rows <= ROWS_JUDGED;
 }
 
 static enum verdict judge(struct scene *scene, const struct new_rows *call) {

@@ -203,6 +203,9 @@ static void expect_bits_of_mask(const fovea_pattern *pattern, const fovea_patter
 static int may_be_refused(const char *field) {
   static const char *const names[] = {"rule", "left",   "right",   "first",     "rows",    "nodes",
                                       "axis", "blocks", "parents", "positions", "columns", "keys["};
+  static const char *const ways[] = {"rule.", "left.", "right."};
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) /* to the rule */
+    if (strncmp(field, ways[i], strlen(ways[i])) == 0) return may_be_refused(field + strlen(ways[i]));
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (strncmp(field, names[i], strlen(names[i])) == 0) return 1;
   return 0;
@@ -248,6 +251,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.first_row = size_of(&scene, &bytes, first);
   options.by_row = options.first_row == 0 && bytes_one_in(&bytes, 4);
   if (scene.wild && bytes_one_in(&bytes, 16)) options.struct_size = (size_t)wild_number(&bytes);
+  if (scene.wild && bytes_one_in(&bytes, 16)) options.rule_size = (size_t)wild_number(&bytes);
   try_pattern(&scene, &options, &bytes);
   for (int i = 0; i < scene.array_count; i++) free(scene.arrays[i]);
   return 0;

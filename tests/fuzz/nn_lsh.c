@@ -94,10 +94,9 @@ static void make(struct nn_scene *s) {
   t->v = nn_rows_of(s, t->batch, t->heads, t->length, v_dim, t->v_strides, t->v_type);
   t->y = nn_rows_of(s, t->batch, t->heads, t->length, v_dim, t->y_strides, t->y_type);
   t->rotations = nn_rows_of(s, t->batch, t->heads, t->dim, width, t->rotation_strides, FOVEA_F32);
-  if (choice & 8) t->lengths = nn_list(s, t->batch, t->length < 100 ? t->length + 1 : 100);
+  if (choice & 8) t->lens = nn_list(s, t->batch, t->length < 100 ? t->length + 1 : 100);
   const int64_t row = times(lsh.rounds, t->length);
-  const fovea_strides numbers = {times(t->heads, row), row, t->length};
-  if (choice & 16) t->bucket_numbers = nn_rows_of(s, t->batch, t->heads, 1, row, numbers, FOVEA_F32);
+  if (choice & 16) t->bucket_numbers = nn_longs(s, times(times(t->batch, t->heads), row));
   shares = s->wild && bytes_one_in(s->bytes, 16);
   if (shares) t->y = (void *)(uintptr_t)t->x;
   if (!s->cannot_be)
@@ -131,8 +130,8 @@ static int has_meaning(const struct nn_scene *s) {
   if ((unsigned)l->causal > 1 || (unsigned)l->once > 1 || (unsigned)l->ring > 1) return 0;
   if (!wild_is_finite(l->scale) || !(l->eps >= 1e-30 && l->eps <= 1)) return 0;
   if (t->batch < 1 || t->heads < 1 || t->length < 0 || t->dim < 1 || t->v_dim < 0) return 0;
-  for (int64_t i = 0; t->lengths && i < t->batch; i++)
-    if (t->lengths[i] < 0 || t->lengths[i] > t->length) return 0;
+  for (int64_t i = 0; t->lens && i < t->batch; i++)
+    if (t->lens[i] < 0 || t->lens[i] > t->length) return 0;
   return nn_is_type(t->x_type) && nn_is_type(t->v_type) && nn_is_type(t->y_type) && !(shares && t->length > 0);
 }
 

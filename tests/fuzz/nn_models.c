@@ -113,7 +113,7 @@ static void choose_features(struct nn_scene *s, struct nn_attention *a) {
   if (!(choice & 64)) return;
   const int64_t rows = rows_of(p->batch, p->heads);
   p->top.k = TOP;
-  t->top.keys = (int32_t *)(void *)floats(s, rows, p->q_len, TOP);
+  t->top.keys = nn_longs(s, rows_of(rows_of(rows, p->q_len), TOP));
   t->top.scores = floats(s, rows, p->q_len, TOP);
 }
 

@@ -313,7 +313,7 @@ static void make_buckets(struct nn_scene *s) {
     s->bucket_numbers[i] = sound[i];
     if (s->wild && bytes_one_in(s->bytes, 4)) s->bucket_numbers[i] = wild_number(s->bytes);
   }
-  s->buckets = nn_tensor(s, 1, s->bucket_numbers[1], 0, FOVEA_F32);
+  s->buckets = nn_longs(s, s->bucket_numbers[1]);
   s->work = product(s->bucket_numbers[1], s->bucket_numbers[3], 10);
 }
 

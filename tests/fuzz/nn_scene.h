@@ -52,7 +52,7 @@ struct nn_scene {
   fovea_nn_cell cell;
   fovea_nn_cell_rows cell_rows;
   int64_t bucket_numbers[5]; /* first, count, bidirectional, buckets, max_distance */
-  int32_t *buckets;
+  int64_t *buckets;
   void *panels;
 };
 
@@ -93,6 +93,12 @@ static inline int64_t nn_stride(int64_t given, int64_t contiguous) {
 void *nn_tensor(struct nn_scene *scene, int64_t rows, int64_t dim, int64_t stride, fovea_type type);
 /* The same for (batch, heads, rows, dim). */
 void *nn_tensor_of(struct nn_scene *scene, const int64_t extent[3], fovea_strides strides, int64_t dim, int bits);
+/* Room for a list of int64 that a call writes. */
+static inline int64_t *nn_longs(struct nn_scene *scene, int64_t count) {
+  const int64_t extent[] = {1, 1, 1};
+  const fovea_strides none = {0, 0, 0};
+  return nn_tensor_of(scene, extent, none, count, 64);
+}
 /* (batch, heads, rows, dim) of elements of a type. */
 void *nn_rows_of(struct nn_scene *scene, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
                  fovea_strides strides, fovea_type type);

@@ -335,11 +335,11 @@ void new_rows_create(struct new_rows *call, struct scene *scene) {
     if (scene->wild && bytes_one_in(bytes, 16)) call->counts[b] = wild_number(bytes);
   }
   rows->first_positions = call->firsts;
-  rows->row_counts = call->counts;
+  rows->row_lens = call->counts;
   if (batch == 1 && bytes_one_in(bytes, 2)) {
     rows->first_positions = NULL;
     rows->first_position = call->firsts[0];
-    if (call->counts[0] >= 0 && call->counts[0] <= most) rows->rows = call->counts[0], rows->row_counts = NULL;
+    if (call->counts[0] >= 0 && call->counts[0] <= most) rows->rows = call->counts[0], rows->row_lens = NULL;
   }
   rows->k_type = (fovea_type)bytes_below(bytes, 3);
   rows->v_type = (fovea_type)bytes_below(bytes, 3);

@@ -130,7 +130,7 @@ static int create_extras(struct tensors *tensors, const fovea_problem *p, int64_
          create(&regions[TENSOR_MAX_LOGITS], 1, 1, p->max_logits ? p->batch : 0, p->heads, 0, 0, p->heads, 32) &&
          create_strided(&regions[TENSOR_ENTROPY], p->entropy ? batch : 0, p->heads, p->q_len, 1, p->lse_strides,
                         32) &&
-         create_strided(&regions[TENSOR_TOP_KEYS], top_batch, p->heads, p->q_len, p->top.k, top, 32) &&
+         create_strided(&regions[TENSOR_TOP_KEYS], top_batch, p->heads, p->q_len, p->top.k, top, 64) &&
          create_strided(&regions[TENSOR_TOP_SCORES], top_batch, p->heads, p->q_len, p->top.k, top, 32) &&
          create(&regions[TENSOR_COLUMN_SUMS], 1, columns, p->heads, keys, 0, p->heads * keys, keys, 32);
 }

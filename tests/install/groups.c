@@ -52,7 +52,7 @@ static fovea_status in_int8(fovea_error *error) {
 
 static fovea_status top_keys(fovea_error *error) {
   fovea_problem problem = smallest();
-  int32_t keys[2];
+  int64_t keys[2];
   fovea_tensors more = {.top.keys = keys};
   problem.top.k = 1;
   return attend(&problem, &more, error);

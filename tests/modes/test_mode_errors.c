@@ -58,7 +58,7 @@ static void test_enumerators(void **state) {
 static void test_unknown(void **state) {
   (void)state;
   static float numbers[4096];
-  static int32_t keys[4096];
+  static int64_t keys[4096];
   UNKNOWN(
       (call.problem.shaw.kind = FOVEA_SHAW_KEYS, call.problem.shaw.distance = 4, call.tensors.shaw.keys = numbers),
       "shaw");

@@ -30,7 +30,7 @@ struct outputs {
   float y[BATCH * KEYS * WIDTH], scores[BATCH * HEADS * KEYS * KEYS], lse[BATCH * HEADS * KEYS];
   float max_logits[BATCH * HEADS], entropy[BATCH * HEADS * KEYS], column_sums[BATCH * HEADS * KEYS];
   float top_scores[BATCH * HEADS * KEYS * TOP];
-  int32_t top_keys[BATCH * HEADS * KEYS * TOP];
+  int64_t top_keys[BATCH * HEADS * KEYS * TOP];
 };
 
 struct layer {

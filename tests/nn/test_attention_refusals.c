@@ -141,7 +141,7 @@ static void test_stack_refused(void **state) {
   fovea_nn_encoder_rows_init(&call, &self, NULL, y);
   call.x = rows;
   assert_int_equal(fovea_nn_encoder_run(&s.encoder, &call, NULL, &error), FOVEA_ERROR_ARGUMENT);
-  assert_string_equal(error.text, "terms is NULL");
+  assert_string_equal(error.text, "blocks[1].self.terms is NULL");
   assert_memory_equal(cache.k, before.k, sizeof before.k);
   assert_memory_equal(cache.v, before.v, sizeof before.v);
   assert_memory_equal(y, untouched, sizeof y);

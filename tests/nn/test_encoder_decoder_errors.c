@@ -93,10 +93,11 @@ static void test_unprepared(void **state) {
              c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_UNUSED, "rows_first");
   UNPREPARED(c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_ARGUMENT, "kv_lens is given together");
   UNPREPARED(e.isa = "nonsense", FOVEA_ERROR_ARGUMENT, "isa: nonsense");
-  UNPREPARED(decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT, "dims is 64");
+  UNPREPARED(decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
+             "blocks[1].cross.rotary.dims is 64");
   UNPREPARED(rotary.cosines = rotary.sines = table; rotary.dims = STACK_DIM; rotary.table_rows = 5;
              decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
-             "first_position: batch element 0 has 6 rows");
+             "blocks[1].cross.first_position: batch element 0 has 6 rows");
   UNPREPARED(c.tensors[2].memory_values = (char *)c.memory + 1, FOVEA_ERROR_ARGUMENT, "memory_values");
 }
 
@@ -131,7 +132,8 @@ static void test_no_memory(void **state) {
   c.problems[2].kv_lens = NULL;
   c.tensors[2].cache.sequences = cache.sequences;
   assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, NULL), FOVEA_OK);
-  assert_int_equal(fovea_nn_encoder_decoder_prepare_size(&c.model, &c.over[2], measured_size(), NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_encoder_decoder_prepare_scratch_size(&c.model, &c.over[2], measured_size(), NULL),
+                   FOVEA_OK);
   assert_int_equal(*measured_size(), 0);
 }
 

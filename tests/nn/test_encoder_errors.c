@@ -75,14 +75,18 @@ static void test_refused(void **state) {
   REFUSED(e->block_size = 8, FOVEA_ERROR_ARGUMENT, "block_size");
   REFUSED(e->embedding = NULL, FOVEA_ERROR_ARGUMENT, "embedding");
   REFUSED(stack.layers[2].block.struct_size = 7, FOVEA_ERROR_ARGUMENT, "blocks[2].struct_size");
-  REFUSED(stack.layers[1].block.up = NULL, FOVEA_ERROR_ARGUMENT, "up");
-  REFUSED(stack.layers[0].block.self = NULL, FOVEA_ERROR_ARGUMENT, "self");
-  REFUSED(stack.layers[1].self[1].in--, FOVEA_ERROR_ARGUMENT, "key.in");
+  REFUSED(stack.layers[1].block.up = NULL, FOVEA_ERROR_ARGUMENT, "blocks[1].up is NULL");
+  REFUSED(stack.layers[0].block.self = NULL, FOVEA_ERROR_ARGUMENT, "blocks[0].self is NULL");
+  REFUSED(stack.layers[2].block.self = NULL, FOVEA_ERROR_ARGUMENT, "blocks[2].self is NULL");
+  REFUSED(stack.layers[2].block.norm_first = 2, FOVEA_ERROR_ARGUMENT, "blocks[2].norm_first is 2");
+  REFUSED(stack.layers[1].norms[0].eps = -1, FOVEA_ERROR_ARGUMENT, "blocks[1].self_norm.eps");
+  REFUSED(stack.layers[1].self[1].in--, FOVEA_ERROR_ARGUMENT, "blocks[1].self.key.in");
+  REFUSED(stack.layers[2].self[2].out--, FOVEA_ERROR_ARGUMENT, "blocks[2].self.value.out");
   REFUSED(stack.final_norm.dim++, FOVEA_ERROR_ARGUMENT, "final_norm.dim");
   REFUSED(stack.embedding.dim++, FOVEA_ERROR_ARGUMENT, "embedding.dim");
   REFUSED(rows.self = NULL, FOVEA_ERROR_ARGUMENT, "self");
   REFUSED(over.attending.problem = NULL, FOVEA_ERROR_ARGUMENT, "self: problem");
-  REFUSED(rows.cross = &over.attending, FOVEA_ERROR_UNUSED, "cross");
+  REFUSED(rows.cross = &over.attending, FOVEA_ERROR_UNUSED, "blocks[0].cross is set");
   REFUSED(rows.y = NULL, FOVEA_ERROR_ARGUMENT, "y");
   REFUSED(rows.y = stack.positions, FOVEA_ERROR_ARGUMENT, "y shares memory with positions");
   REFUSED(rows.ids = NULL, FOVEA_ERROR_ARGUMENT, "ids");
@@ -101,20 +105,23 @@ static void test_refused(void **state) {
   REFUSED(over.tensors.first_position = 1;
           over.tensors.first_positions = firsts, FOVEA_ERROR_UNUSED, "first_position");
   REFUSED(stack.final_norm.struct_size--, FOVEA_ERROR_ARGUMENT, "final_norm.struct_size");
-  REFUSED(rows.y = weights_of(stack.layers[0].up.weights), FOVEA_ERROR_ARGUMENT, "y shares memory with weights");
-  REFUSED(rows.y = weights_of(stack.layers[2].self[1].bias), FOVEA_ERROR_ARGUMENT, "y shares memory with bias");
-  REFUSED(rows.y = weights_of(stack.layers[1].norms[0].gamma), FOVEA_ERROR_ARGUMENT, "y shares memory");
+  REFUSED(rows.y = weights_of(stack.layers[0].up.weights), FOVEA_ERROR_ARGUMENT,
+          "blocks[0].y shares memory with weights");
+  REFUSED(rows.y = weights_of(stack.layers[2].self[1].bias), FOVEA_ERROR_ARGUMENT,
+          "blocks[2].y shares memory with bias");
+  REFUSED(rows.y = weights_of(stack.layers[1].norms[0].gamma), FOVEA_ERROR_ARGUMENT, "blocks[1].y shares memory");
   fovea_rotary turning;
   fovea_rotary_init(&turning, FOVEA_ROTARY_HALVES, STACK_DIM);
   turning.cosines = turning.sines = y;
   turning.table_rows = LENGTH;
-  REFUSED(stack.layers[1].self_attention.rotary = &turning, FOVEA_ERROR_ARGUMENT, "y shares memory with cosines");
+  REFUSED(stack.layers[1].self_attention.rotary = &turning, FOVEA_ERROR_ARGUMENT,
+          "blocks[1].y shares memory with cosines");
   REFUSED(over.tensors.cache.layer = 1, FOVEA_ERROR_UNUSED, "cache.layer");
-  REFUSED(over.tensors.mask = mask, FOVEA_ERROR_UNUSED, "mask");
+  REFUSED(over.tensors.mask = mask, FOVEA_ERROR_UNUSED, "blocks[0].self.mask is not NULL");
   REFUSED(over.problem.batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   REFUSED(over.problem.causal = 2, FOVEA_ERROR_ARGUMENT, "causal");
   REFUSED(narrow = stack.layers[1].self[0]; narrow.in = 20; narrow.weight_stride = 20;
-          stack.layers[1].self_attention.query = &narrow, FOVEA_ERROR_ARGUMENT, "self.output.out");
+          stack.layers[1].self_attention.query = &narrow, FOVEA_ERROR_ARGUMENT, "blocks[1].self.output.out");
 }
 
 /* ---- Caches ---- */
@@ -175,22 +182,29 @@ static void test_caches_stay(void **state) {
   run(&good.rows);
   assert_memory_not_equal(caches[0], zeros, sizeof zeros);
   memset(y, 0, sizeof y);
+  /* Which layer finds an error of the call says nothing. */
   STEP_REFUSED(e.isa = "nonsense", FOVEA_ERROR_ARGUMENT, "isa: nonsense");
+  fovea_error error;
+  struct step step;
+  make_step(&step, y);
+  assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &step.rows, on_isa("nonsense"), &error),
+                   FOVEA_ERROR_ARGUMENT);
+  assert_string_equal(error.field, "isa");
   STEP_REFUSED(stack.final_norm.eps = -1, FOVEA_ERROR_ARGUMENT, "final_norm.eps");
-  STEP_REFUSED(rotary.dims = 64;
-               stack.layers[1].self_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT, "dims is 64");
+  STEP_REFUSED(rotary.dims = 64; stack.layers[1].self_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
+                                 "blocks[1].self.rotary.dims is 64");
   STEP_REFUSED(rotary.cosines = rotary.sines = table; rotary.table_rows = 2;
                stack.layers[2].self_attention.rotary = &rotary;
                step.self.tensors.first_position = 2, FOVEA_ERROR_ARGUMENT,
-               "first_position is 2, and batch element 0 has 1 rows");
+               "blocks[2].self.first_position is 2, and batch element 0 has 1 rows");
   STEP_REFUSED(rotary.cosines = rotary.sines = table; rotary.table_rows = 2;
                stack.layers[0].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
-               "first_position: has 7 rows");
-  STEP_REFUSED(step.cross.tensors.memory = (char *)memory + 1, FOVEA_ERROR_ARGUMENT, "memory");
-  STEP_REFUSED(step.cross.tensors.memory = NULL, FOVEA_ERROR_ARGUMENT, "q_len: memory is NULL");
+               "blocks[0].cross.first_position: has 7 rows");
+  STEP_REFUSED(step.cross.tensors.memory = (char *)memory + 1, FOVEA_ERROR_ARGUMENT, "blocks[0].cross.memory");
+  STEP_REFUSED(step.cross.tensors.memory = NULL, FOVEA_ERROR_ARGUMENT, "blocks[0].cross.q_len: memory is NULL");
   STEP_REFUSED(step.cross.tensors.memory = NULL; step.cross.problem.kv_len = 1;
                fovea_problem_init(&step.cross.problem, BATCH, STACK_HEADS, STACK_HEADS, 1, 1, STACK_DIM, STACK_DIM),
-               FOVEA_ERROR_ARGUMENT, "cross.tensors.memory is NULL");
+               FOVEA_ERROR_ARGUMENT, "blocks[0].cross.tensors.memory is NULL");
 }
 
 /* A block alone. */
@@ -211,6 +225,20 @@ static void test_caches_of_a_block_stay(void **state) {
                    FOVEA_ERROR_ARGUMENT);
   assert_memory_equal(y, zeros, sizeof y);
   for (int j = 0; j < CACHE; j++) assert_true(caches[0][j] == 0.0f && caches[1][j] == 0.0f);
+
+  /* Which attention is wrong. */
+  fovea_error error;
+  const unsigned char mask = 1;
+  make_step(&step, y);
+  step.cross.tensors.mask = &mask;
+  assert_int_equal(fovea_nn_block_run(block, step.rows.self, step.rows.cross, x, y, NULL, &error),
+                   FOVEA_ERROR_UNUSED);
+  assert_string_equal(error.field, "cross.mask");
+  make_step(&step, y);
+  step.self.tensors.mask = &mask;
+  assert_int_equal(fovea_nn_block_run(block, step.rows.self, step.rows.cross, x, y, NULL, &error),
+                   FOVEA_ERROR_UNUSED);
+  assert_string_equal(error.field, "self.mask");
 }
 
 /* ---- Problems at the end of memory ---- */

@@ -138,7 +138,7 @@ static void act_embedding(void) {
 }
 
 static void act_buckets(void) {
-  everywhere_keep(fovea_nn_t5_buckets(-400, 801, 1, 32, 128, everywhere_room(801 * sizeof(int32_t)), NULL));
+  everywhere_keep(fovea_nn_t5_buckets(-400, 801, 1, 32, 128, everywhere_room(801 * sizeof(int64_t)), NULL));
   const int64_t bucket = fovea_nn_t5_bucket(-90, 0, 33, 1000);
   memcpy(everywhere_room(sizeof bucket), &bucket, sizeof bucket);
 }

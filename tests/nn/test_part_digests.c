@@ -85,7 +85,8 @@ static void expect_sinusoids(selftest_part_run *run) {
 static void expect_buckets(selftest_part_run *run) {
   const selftest_part *p = run->part;
   for (int64_t i = 0; i < p->rows; i++)
-    run->of.buckets[i] = (int32_t)contract_t5_bucket(p->first + i, p->bidirectional, p->buckets, p->max_distance);
+    run->of.buckets.words[i] =
+        (int32_t)contract_t5_bucket(p->first + i, p->bidirectional, p->buckets, p->max_distance);
 }
 
 /* A number of a table, or of the row that comes in its place. */

@@ -75,13 +75,14 @@ static void test_refused_layers(void **state) {
           "blocks[1].cross is set and would not be used");
   REFUSED(m.parts[0].attention.key = NULL, FOVEA_ERROR_ARGUMENT, "blocks[0].self.key");
   REFUSED(m.parts[1].attention.key = m.parts[1].attention.value = NULL, FOVEA_ERROR_ARGUMENT, "key");
-  REFUSED(m.parts[1].attention.bias_key = m.parts[1].attention.bias_value = sinks, FOVEA_ERROR_UNUSED, "bias_key");
-  REFUSED(m.parts[1].linears[1].in--, FOVEA_ERROR_ARGUMENT, "key.in");
-  REFUSED(m.parts[1].linears[2].out--, FOVEA_ERROR_ARGUMENT, "value.out");
-  REFUSED(m.parts[1].linears[5].weights = NULL, FOVEA_ERROR_ARGUMENT, "down.weights");
-  REFUSED(m.parts[0].norms[0].eps = -1, FOVEA_ERROR_ARGUMENT, "self_norm.eps");
-  REFUSED(m.parts[1].norms[1].dim++, FOVEA_ERROR_ARGUMENT, "feed_norm.dim: norm");
-  REFUSED(m.parts[1].block.norm_first = 2, FOVEA_ERROR_ARGUMENT, "norm_first");
+  REFUSED(m.parts[1].attention.bias_key = m.parts[1].attention.bias_value = sinks, FOVEA_ERROR_UNUSED,
+          "blocks[1].self.bias_key");
+  REFUSED(m.parts[1].linears[1].in--, FOVEA_ERROR_ARGUMENT, "blocks[1].self.key.in");
+  REFUSED(m.parts[1].linears[2].out--, FOVEA_ERROR_ARGUMENT, "blocks[1].self.value.out");
+  REFUSED(m.parts[1].linears[5].weights = NULL, FOVEA_ERROR_ARGUMENT, "blocks[1].down.weights");
+  REFUSED(m.parts[0].norms[0].eps = -1, FOVEA_ERROR_ARGUMENT, "blocks[0].self_norm.eps");
+  REFUSED(m.parts[1].norms[1].dim++, FOVEA_ERROR_ARGUMENT, "blocks[1].feed_norm.dim");
+  REFUSED(m.parts[1].block.norm_first = 2, FOVEA_ERROR_ARGUMENT, "blocks[1].norm_first");
   REFUSED(m.parts[1].block.struct_size = 3, FOVEA_ERROR_ARGUMENT, "blocks[1].struct_size");
   REFUSED(m.rotary.dims = 8, FOVEA_ERROR_ARGUMENT, "dims");
   assert_int_equal(fovea_nn_stream_size(NULL), 0);

@@ -119,8 +119,8 @@ static void test_golden(void **state) {
 
 static void test_table(void **state) {
   (void)state;
-  struct guarded memory = guarded_create(700 * sizeof(int32_t), GUARD_AT_END);
-  int32_t *to = (int32_t *)(void *)memory.data;
+  struct guarded memory = guarded_create(700 * sizeof(int64_t), GUARD_AT_END);
+  int64_t *to = (int64_t *)(void *)memory.data;
   assert_int_equal(fovea_nn_t5_buckets(-350, 700, 1, 32, 128, to, NULL), FOVEA_OK);
   for (int i = 0; i < 700; i++) assert_int_equal(to[i], fovea_nn_t5_bucket(i - 350, 1, 32, 128));
   assert_true(guarded_slack_intact(&memory));
@@ -129,7 +129,7 @@ static void test_table(void **state) {
 
 static void test_refused(void **state) {
   (void)state;
-  int32_t to[3] = {7, 7, 7};
+  int64_t to[3] = {7, 7, 7};
   fovea_error error;
   assert_int_equal(fovea_nn_t5_bucket(1, 0, 1, 128), -1);
   assert_int_equal(fovea_nn_t5_bucket(1, 1, 3, 128), -1);

@@ -129,7 +129,7 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
     add_columns(trial, &contract, batch, head, row, entry->rows, workspace->columns);
   if (problem->entropy) assert_entropy(trial, at, contract_row_entropy(&contract));
   if (problem->top.k > 0) {
-    int32_t *keys = malloc((size_t)problem->top.k * sizeof *keys);
+    int64_t *keys = malloc((size_t)problem->top.k * sizeof *keys);
     float *scores = malloc((size_t)problem->top.k * sizeof *scores);
     assert_true(keys != NULL && scores != NULL);
     contract_row_top(&contract, problem->top.k, keys, scores);

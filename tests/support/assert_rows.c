@@ -33,16 +33,16 @@ void assert_scores(const struct trial *trial, const char *what, struct part at, 
            (double)expected[key], problem);
 }
 
-void assert_top(const struct trial *trial, struct part at, const int32_t *keys, const float *scores) {
-  const int32_t *actual = (const int32_t *)(void *)tensor_row(&trial->top_keys, at.batch, at.head, at.row);
+void assert_top(const struct trial *trial, struct part at, const int64_t *keys, const float *scores) {
+  const int64_t *actual = (const int64_t *)(void *)tensor_row(&trial->top_keys, at.batch, at.head, at.row);
   const float *actual_scores = tensor_row(&trial->top_scores, at.batch, at.head, at.row);
-  for (int64_t n = 0; n < trial->top_keys.dim; n++) {
+  for (int64_t n = 0; n < trial->top_scores.dim; n++) {
     if (actual[n] == keys[n] && bits_of(actual_scores[n]) == bits_of(scores[n])) continue;
     char problem[DESCRIPTION_SIZE];
     problem_describe(&trial->problem, problem, sizeof problem);
-    fail_msg("top key %lld of batch %lld head %lld row %lld is %d (%.9g), not %d (%.9g); %s", (long long)n,
-             (long long)at.batch, (long long)at.head, (long long)at.row, (int)actual[n], (double)actual_scores[n],
-             (int)keys[n], (double)scores[n], problem);
+    fail_msg("top key %lld of batch %lld head %lld row %lld is %lld (%.9g), not %lld (%.9g); %s", (long long)n,
+             (long long)at.batch, (long long)at.head, (long long)at.row, (long long)actual[n],
+             (double)actual_scores[n], (long long)keys[n], (double)scores[n], problem);
   }
 }
 

@@ -10,7 +10,7 @@ void assert_row(const struct trial *trial, const char *what, struct part at, con
                 const float *expected_lse);
 void assert_scores(const struct trial *trial, const char *what, struct part at, const float *expected);
 /* The keys with the largest scores. */
-void assert_top(const struct trial *trial, struct part at, const int32_t *keys, const float *scores);
+void assert_top(const struct trial *trial, struct part at, const int64_t *keys, const float *scores);
 void assert_entropy(const struct trial *trial, struct part at, float expected);
 /* Of one head: a sum for each key. */
 void assert_columns(const struct trial *trial, int64_t batch, int64_t head, const float *expected);

@@ -32,7 +32,7 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
           assert_entropy(actual, at, *tensor_row(&expected->entropy, other.batch, other.head, other.row));
         if (actual->top_keys.dim > 0 && actual->top_keys.dim == expected->top_keys.dim)
           assert_top(actual, at,
-                     (const int32_t *)(void *)tensor_row(&expected->top_keys, other.batch, other.head, other.row),
+                     (const int64_t *)(void *)tensor_row(&expected->top_keys, other.batch, other.head, other.row),
                      tensor_row(&expected->top_scores, other.batch, other.head, other.row));
         if (both_have_scores(actual, expected))
           assert_scores(actual, "against another run", at,

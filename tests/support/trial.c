@@ -23,7 +23,9 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   tensor_create(&trial->column_sums, problem->column_sums.wanted && columns > 0 ? problem->batch : 0,
                 problem->heads, 1, columns, (fovea_strides){problem->heads * columns, columns, 0}, edge);
   const int64_t top_batches = problem->top.k > 0 ? batches : 0;
-  tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, problem->top.k, top, edge);
+  const fovea_strides pairs =
+      top_batches > 0 ? (fovea_strides){2 * top.batch, 2 * top.head, 2 * top.row} : (fovea_strides){0, 0, 0};
+  tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, 2 * problem->top.k, pairs, edge);
   tensor_create(&trial->top_scores, top_batches, problem->heads, problem->q_len, problem->top.k, top, edge);
   const fovea_strides by_entry = {problem->heads, 0, 0};
   tensor_create(&trial->max_logits, problem->max_logits ? problem->batch : 0, 1, 1, problem->heads, by_entry, edge);
@@ -115,7 +117,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   if (trial->problem.normaliser.kind != FOVEA_NORMALISER_SOFTMAX) tensors.lse = NULL;
   if (trial->problem.scores.kind != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
   if (trial->problem.top.k > 0) {
-    tensors.top.keys = (int32_t *)(void *)trial->top_keys.data;
+    tensors.top.keys = (int64_t *)(void *)trial->top_keys.data;
     tensors.top.scores = trial->top_scores.data;
   }
   if (trial->problem.column_sums.wanted) tensors.column_sums = trial->column_sums.data;

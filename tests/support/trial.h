@@ -22,7 +22,7 @@ struct trial {
   struct tensor max_logits; /* one row of heads for each batch element; with max_logits */
   struct tensor entropy;
   struct tensor column_sums;          /* a row for each head of each batch element */
-  struct tensor top_keys, top_scores; /* with a top_k; the keys are int32 in the memory of floats */
+  struct tensor top_keys, top_scores; /* with a top_k; each key is an int64 in the memory of two floats */
   struct mask mask;
   struct tensor sinks;                             /* one row */
   struct tensor terms[FOVEA_POSITION_TERMS_LIMIT]; /* numbers of position terms: batch element, head, place */

@@ -32,7 +32,7 @@ static float *columns_of(const struct contract_reformer *h, int64_t round) {
   return columns;
 }
 
-static void hash(const struct contract_reformer *h, int64_t round, int32_t *buckets) {
+static void hash(const struct contract_reformer *h, int64_t round, int64_t *buckets) {
   float *columns = columns_of(h, round), *products = malloc((size_t)h->columns * sizeof *products);
   const int64_t first = h->factors[0] ? h->factors[0] / 2 : h->columns;
   if (!products) abort();
@@ -40,7 +40,7 @@ static void hash(const struct contract_reformer *h, int64_t round, int32_t *buck
     for (int64_t c = 0; c < h->columns; c++)
       products[c] = contract_nn_dot(h->x + i * h->dim, columns + c * h->dim, h->dim);
     buckets[i] = largest(products, first);
-    if (h->factors[0]) buckets[i] += (int32_t)h->factors[0] * largest(products + first, h->factors[1] / 2);
+    if (h->factors[0]) buckets[i] += h->factors[0] * largest(products + first, h->factors[1] / 2);
   }
   free(columns);
   free(products);
@@ -49,7 +49,7 @@ static void hash(const struct contract_reformer *h, int64_t round, int32_t *buck
 /* ---- Who meets whom ------------------------------------------------------------------------------------------ */
 
 /* The row in each slot of each round; slots after the rows are -1. */
-static int64_t *orders_of(const struct contract_reformer *h, const int32_t *buckets, int64_t chunks) {
+static int64_t *orders_of(const struct contract_reformer *h, const int64_t *buckets, int64_t chunks) {
   const int64_t slots = chunks * h->bucket_size;
   int64_t *orders = malloc((size_t)(h->rounds * slots + 1) * sizeof *orders);
   if (!orders) abort();
@@ -91,7 +91,7 @@ static void look_all(const struct contract_reformer *h, const int64_t *orders, i
       if (keys[j] == keys[i] && keys[i] >= 0) keys[i] = -1;
 }
 
-void contract_reformer_sees(const struct contract_reformer *h, const int32_t *buckets, unsigned char *counts) {
+void contract_reformer_sees(const struct contract_reformer *h, const int64_t *buckets, unsigned char *counts) {
   const int64_t chunks = (h->length + h->bucket_size - 1) / h->bucket_size, places = 2 * h->bucket_size;
   int64_t *orders = orders_of(h, buckets, chunks), *keys = malloc((size_t)(h->rounds * places) * sizeof *keys);
   if (!keys) abort();
@@ -163,7 +163,7 @@ static void merge(struct state *a, const struct state *b, int64_t dim) {
   for (int64_t d = 0; d < dim; d++) a->o[d] = fmaf(b->o[d], right, a->o[d] * left);
 }
 
-void contract_reformer(const struct contract_reformer *h, int32_t *buckets, float *y) {
+void contract_reformer(const struct contract_reformer *h, int64_t *buckets, float *y) {
   const int64_t chunks = (h->length + h->bucket_size - 1) / h->bucket_size, places = 2 * h->bucket_size;
   float *unit = malloc((size_t)(h->length * h->dim + 1) * sizeof *unit),
         *o = malloc((size_t)(2 * h->v_dim) * sizeof *o);

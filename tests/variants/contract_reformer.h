@@ -16,10 +16,10 @@ struct contract_reformer {
 };
 
 /* Writes (rounds, length) buckets and (length, v_dim) outputs. */
-void contract_reformer(const struct contract_reformer *head, int32_t *buckets, float *y);
+void contract_reformer(const struct contract_reformer *head, int64_t *buckets, float *y);
 
 /* For each row and round, how often it sees each other row, as `counts` (length, rounds, length); for a formula in
  * double. */
-void contract_reformer_sees(const struct contract_reformer *head, const int32_t *buckets, unsigned char *counts);
+void contract_reformer_sees(const struct contract_reformer *head, const int64_t *buckets, unsigned char *counts);
 
 #endif

@@ -30,7 +30,7 @@ struct problem {
   fovea_nn_lsh lsh;
   fovea_nn_lsh_tensors tensors;
   int64_t *lengths;
-  int32_t *buckets, *expected_buckets;
+  int64_t *buckets, *expected_buckets;
   float *expected;
 };
 
@@ -80,7 +80,7 @@ static void expect_head(struct problem *p, int64_t b, int64_t h) {
   const struct shape *s = &p->shape;
   float *x = head_rows(p, &p->x, b, h), *v = head_rows(p, &p->v, b, h);
   float *y = calloc((size_t)(s->length * s->v_dim + 1), sizeof *y);
-  int32_t *buckets = malloc((size_t)(s->rounds * s->length + 1) * sizeof *buckets);
+  int64_t *buckets = malloc((size_t)(s->rounds * s->length + 1) * sizeof *buckets);
   assert_true(y && buckets);
   const struct contract_reformer c = contract_of(p, b, h, x, v);
   contract_reformer(&c, buckets, y);
@@ -125,7 +125,7 @@ static void set_tensors(struct problem *p) {
     t->rotation_strides.head = s->dim * t->rotation_strides.row;
     t->rotation_strides.batch = s->heads * t->rotation_strides.head;
   }
-  if (s->with_lengths) t->lengths = p->lengths;
+  if (s->with_lengths) t->lens = p->lengths;
   t->bucket_numbers = p->buckets;
 }
 
@@ -256,8 +256,8 @@ static void test_ties(void **state) {
   (void)state;
   enum { ROWS = 6, COLUMNS = 20 };
   float x[ROWS] = {1, -1, 0, -0.0f, INFINITY, NAN}, v[ROWS] = {0}, y[ROWS], rotations[COLUMNS];
-  int32_t buckets[ROWS];
-  static const int32_t expected[ROWS] = {COLUMNS + 3, 3, 0, 0, 1, 0};
+  int64_t buckets[ROWS];
+  static const int64_t expected[ROWS] = {COLUMNS + 3, 3, 0, 0, 1, 0};
   fovea_nn_lsh lsh;
   fovea_nn_lsh_tensors t;
   for (int i = 0; i < COLUMNS; i++) rotations[i] = i == 3 || i == 18 ? -2 : i == 1 || i == 7 || i == 19 ? 0 : 1;
@@ -382,7 +382,7 @@ static void compare_case(const struct test_case *test) {
   lsh.causal = (int)case_number(test, "causal", 0);
   lsh.once = !(int)case_number(test, "allow_duplicate", 1);
   float *result = malloc((size_t)y->count * sizeof *result);
-  int32_t *numbers = malloc((size_t)buckets->count * sizeof *numbers);
+  int64_t *numbers = malloc((size_t)buckets->count * sizeof *numbers);
   assert_true(result && numbers);
   fovea_nn_lsh_tensors_init(&t, &lsh, batch, 1, length, dim, qk->data, case_input(test, "v")->data, result,
                             case_input(test, "rotations")->data);
@@ -428,7 +428,7 @@ static float numbers[256], results[128];
     fovea_error error = {.text = ""};                                                                              \
     fovea_nn_lsh_init(&l, 2, 4, 4, 4);                                                                             \
     fovea_nn_lsh_tensors_init(&t, &l, 2, 1, 8, 4, numbers, numbers, results, numbers);                             \
-    t.lengths = lengths;                                                                                           \
+    t.lens = lengths;                                                                                              \
     memset(results, 0x3a, sizeof results);                                                                         \
     fovea_execution e = *on_isa(NULL);                                                                             \
     change;                                                                                                        \
@@ -460,9 +460,9 @@ static void test_refused(void **state) {
   REFUSED(t.length = -1, FOVEA_ERROR_ARGUMENT, "tensors.length is -1");
   REFUSED(t.dim = 0, FOVEA_ERROR_ARGUMENT, "tensors.dim is 0");
   REFUSED(t.y_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "tensors.y_type is 3");
-  REFUSED(lengths[1] = 9, FOVEA_ERROR_ARGUMENT, "lengths[1] is 9");
-  REFUSED(t.lengths = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
-          FOVEA_ERROR_ARGUMENT, "lengths is 1 bytes off"); /* before its numbers are read */
+  REFUSED(lengths[1] = 9, FOVEA_ERROR_ARGUMENT, "lens[1] is 9");
+  REFUSED(t.lens = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
+          FOVEA_ERROR_ARGUMENT, "lens is 1 bytes off"); /* before its numbers are read */
   REFUSED((l.rounds = INT64_MAX, l.buckets = INT64_MAX - 1,
            fovea_nn_lsh_tensors_init(&t, &l, 1, 1, 1, 1, NULL, NULL, NULL, NULL)),
           FOVEA_ERROR_ARGUMENT, "lsh.rounds is"); /* the initialiser does not overflow */
@@ -470,7 +470,7 @@ static void test_refused(void **state) {
   REFUSED(t.rotations = NULL, FOVEA_ERROR_ARGUMENT, "rotations is NULL");
   REFUSED(t.y_strides.row = 3, FOVEA_ERROR_ARGUMENT, "y_strides.row");
   REFUSED(t.v = results + 5, FOVEA_ERROR_ARGUMENT, "y shares memory with v");
-  REFUSED(t.bucket_numbers = (int32_t *)(void *)results, FOVEA_ERROR_ARGUMENT,
+  REFUSED(t.bucket_numbers = (int64_t *)(void *)results, FOVEA_ERROR_ARGUMENT,
           "bucket_numbers shares memory with y");
   for (int allowed = 0; allowed < 2; allowed++) {
     int left = allowed;

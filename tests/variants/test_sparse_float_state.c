@@ -41,7 +41,7 @@ static void act_lsh(void) {
   for (int causal = 0; causal < 2; causal++) {
     lsh.causal = lsh.once = causal;
     fovea_nn_lsh_tensors_init(&t, &lsh, BATCH, HEADS, length, DIM, x, v, everywhere_room(sizeof x), rotations);
-    t.bucket_numbers = everywhere_room(BATCH * HEADS * ROUNDS * LENGTH * sizeof(int32_t));
+    t.bucket_numbers = everywhere_room(BATCH * HEADS * ROUNDS * LENGTH * sizeof(int64_t));
     everywhere_keep(fovea_nn_lsh_run(&lsh, &t, &execution, NULL));
   }
 }

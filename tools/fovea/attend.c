@@ -136,7 +136,7 @@ typedef struct attend_job {
   void *o;
   float *lse, *weights; /* weights or scores */
   float *column_sums;
-  int32_t *top_keys;
+  int64_t *top_keys;
   output_file outputs[OUTPUTS];
 } attend_job;
 
@@ -213,8 +213,8 @@ static bool describe_problem(attend_job *job, failure *why) {
 }
 
 /* Room for one element at least, so that an empty tensor has an address. */
-static void *allocate_output(const int64_t *lengths, int count, fovea_type type, failure *why) {
-  size_t numbers = 1, limit = PTRDIFF_MAX / sizeof(float);
+static void *allocate_output(const int64_t *lengths, int count, size_t size, failure *why) {
+  size_t numbers = 1, limit = PTRDIFF_MAX / sizeof(int64_t);
   for (int axis = 0; axis < count; axis++) {
     size_t length = (size_t)lengths[axis];
     if (length > 0 && numbers > limit / length) {
@@ -223,27 +223,27 @@ static void *allocate_output(const int64_t *lengths, int count, fovea_type type,
     }
     numbers *= length;
   }
-  void *tensor = malloc((numbers > 0 ? numbers : 1) * type_size(type));
+  void *tensor = malloc((numbers > 0 ? numbers : 1) * size);
   if (!tensor) fail(why, "out of memory for an output of %zu numbers", numbers);
   return tensor;
 }
 
 static bool prepare_weights(attend_job *job, failure *why) {
   const int64_t *q = job->q.axes, axes[AXES] = {q[BATCH], q[HEADS], q[ROWS], job->k.axes[ROWS]};
-  job->weights = allocate_output(axes, AXES, FOVEA_F32, why);
+  job->weights = allocate_output(axes, AXES, sizeof *job->weights, why);
   const char *path = job->options.weights ? job->options.weights : job->options.scores;
   return job->weights && output_open(&job->outputs[OUTPUT_WEIGHTS], path, why);
 }
 
 static bool prepare_column_sums(attend_job *job, failure *why) {
   const int64_t axes[] = {job->q.axes[BATCH], job->q.axes[HEADS], job->k.axes[ROWS]};
-  job->column_sums = allocate_output(axes, 3, FOVEA_F32, why);
+  job->column_sums = allocate_output(axes, 3, sizeof *job->column_sums, why);
   return job->column_sums && output_open(&job->outputs[OUTPUT_COLUMN_SUMS], job->options.column_sums, why);
 }
 
 static bool prepare_top_keys(attend_job *job, failure *why) {
   const int64_t *q = job->q.axes, axes[AXES] = {q[BATCH], q[HEADS], q[ROWS], job->problem.top.k};
-  job->top_keys = allocate_output(axes, AXES, FOVEA_F32, why); /* as large as int32 */
+  job->top_keys = allocate_output(axes, AXES, sizeof *job->top_keys, why);
   return job->top_keys && output_open(&job->outputs[OUTPUT_TOP_KEYS], job->options.top_keys, why);
 }
 
@@ -257,10 +257,10 @@ static bool prepare(attend_job *job, failure *why) {
     return fail(why, "%s", error.text);
 
   const int64_t o_axes[AXES] = {job->q.axes[BATCH], job->q.axes[HEADS], job->q.axes[ROWS], job->v.axes[DIM]};
-  job->o = allocate_output(o_axes, AXES, job->problem.o_type, why);
+  job->o = allocate_output(o_axes, AXES, type_size(job->problem.o_type), why);
   if (!job->o || !output_open(&job->outputs[OUTPUT_O], job->options.out, why)) return false;
   if (job->options.lse) {
-    job->lse = allocate_output(o_axes, AXES - 1, FOVEA_F32, why);
+    job->lse = allocate_output(o_axes, AXES - 1, sizeof *job->lse, why);
     if (!job->lse || !output_open(&job->outputs[OUTPUT_LSE], job->options.lse, why)) return false;
   }
   return (job->problem.scores.kind == FOVEA_SCORES_NONE || prepare_weights(job, why)) &&
@@ -321,7 +321,7 @@ static bool write_outputs(attend_job *job, failure *why) {
   if (job->lse && !output_write(&job->outputs[OUTPUT_LSE], NPY_F32, rank - 1, shape, job->lse, why)) return false;
   if (job->weights && !write_weights(job, shape, why)) return false;
   shape[rank - 1] = job->problem.top.k;
-  if (job->top_keys && !output_write(&job->outputs[OUTPUT_TOP_KEYS], NPY_I32, rank, shape, job->top_keys, why))
+  if (job->top_keys && !output_write(&job->outputs[OUTPUT_TOP_KEYS], NPY_I64, rank, shape, job->top_keys, why))
     return false;
   shape[rank - 2] = job->k.axes[ROWS];
   if (job->column_sums &&

@@ -3,6 +3,7 @@
 #include "pattern_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The position of the own key of a batch element's first row, and its rows. The library checks the numbers later. */
 static int64_t first_of(const fovea_problem *problem, int64_t entry, int64_t *rows) {
@@ -52,6 +53,7 @@ static const fovea_rule *read_rules(const attend_options *options, pattern_rules
 /* The library refused a rule: the first part that it refuses alone has a place in a text. */
 static bool refuse_part(const pattern_rules *rules, const fovea_pattern_options *options, const char *text,
                         failure *why) {
+  static const char option[] = "rule."; /* of the library, not of the command line */
   for (int i = 0; i < rules->count; i++) {
     const struct rule_place *place = &rules->places[i];
     fovea_pattern_options one = *options;
@@ -59,9 +61,11 @@ static bool refuse_part(const pattern_rules *rules, const fovea_pattern_options 
     fovea_error error;
     one.rule = &rules->rules[i];
     if (!place->at) continue;
-    if (fovea_pattern_create(&one, &pattern, &error) != FOVEA_OK)
-      return fail(why, "%s: %s, of the rule at character %d, '%.20s'", place->name, error.text,
+    if (fovea_pattern_create(&one, &pattern, &error) != FOVEA_OK) {
+      const size_t skipped = strncmp(error.text, option, strlen(option)) == 0 ? strlen(option) : 0;
+      return fail(why, "%s: %s, of the rule at character %d, '%.20s'", place->name, error.text + skipped,
                   (int)(place->at - place->text) + 1, place->at);
+    }
     fovea_pattern_destroy(pattern);
   }
   return fail(why, "the pattern: %s", text);

@@ -199,11 +199,19 @@ void selftest_set_extras(selftest_data *data, fovea_tensors *tensors) {
   tensors->top.scores = extras->top_scores;
 }
 
+static uint64_t absorb_keys(uint64_t digest, const int64_t *keys, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    const int32_t key = selftest_word_of(keys[i]);
+    digest = selftest_absorb(digest, &key, 1);
+  }
+  return digest;
+}
+
 uint64_t selftest_absorb_extras(uint64_t digest, const selftest_data *data) {
   const selftest_extras *extras = &data->extras;
   digest = selftest_absorb(digest, extras->max_logits, extras->max_logit_count);
   digest = selftest_absorb(digest, extras->entropy, extras->entropy_count);
-  digest = selftest_absorb(digest, extras->top_keys, extras->top_count);
+  digest = absorb_keys(digest, extras->top_keys, extras->top_count);
   digest = selftest_absorb(digest, extras->top_scores, extras->top_count);
   return selftest_absorb(digest, extras->column_sums, extras->column_count);
 }

@@ -95,3 +95,7 @@ uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count) 
 uint64_t selftest_absorb(uint64_t digest, const void *words, int64_t count) {
   return selftest_absorb_row(digest, words, FOVEA_F32, 0, count);
 }
+
+int32_t selftest_word_of(int64_t number) {
+  return number > INT32_MIN && number <= INT32_MAX ? (int32_t)number : INT32_MIN;
+}

@@ -25,6 +25,9 @@ void selftest_fill_mixed(void *tensor, fovea_type type, int which, int64_t count
 /* Takes in `count` neighbouring elements from `first` on; or words. */
 uint64_t selftest_absorb_row(uint64_t digest, const void *tensor, fovea_type type, int64_t first, int64_t count);
 uint64_t selftest_absorb(uint64_t digest, const void *words, int64_t count);
+/* A number of a list as digests have it: an int32, which it was when the digests were made. A number that an int32
+ * cannot hold, which is wrong, becomes one that no list has. */
+int32_t selftest_word_of(int64_t number);
 /* The digest of `count` elements alone. */
 uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count);
 

@@ -83,7 +83,8 @@ static void prepare_sinusoids(selftest_part_run *run) {
 }
 
 static void prepare_buckets(selftest_part_run *run) {
-  run->of.buckets = take_output(run, 0, run->part->rows, FOVEA_F32); /* words of 32 bits as well */
+  run->of.buckets.numbers = reserve(run, 2 * run->part->rows);
+  run->of.buckets.words = take_output(run, 0, run->part->rows, FOVEA_F32); /* words of 32 bits as well */
 }
 
 enum { TOKENS = 30, TYPES = 2 };
@@ -285,6 +286,16 @@ static fovea_status run_recurrent(selftest_part_run *run, const fovea_execution 
                                                                           execution, error);
 }
 
+static fovea_status run_buckets(selftest_part_run *run, fovea_error *error) {
+  const selftest_part *p = run->part;
+  const int64_t *numbers = run->of.buckets.numbers;
+  const fovea_status status = fovea_nn_t5_buckets(p->first, p->rows, p->bidirectional, p->buckets, p->max_distance,
+                                                  run->of.buckets.numbers, error);
+  for (int64_t i = 0; i < p->rows && status == FOVEA_OK; i++)
+    run->of.buckets.words[i] = selftest_word_of(numbers[i]);
+  return status;
+}
+
 fovea_status selftest_run_part(selftest_part_run *run, const char *isa, fovea_error *error) {
   const selftest_part *p = run->part;
   fovea_execution on_set, *const execution = &on_set;
@@ -300,8 +311,7 @@ fovea_status selftest_run_part(selftest_part_run *run, const char *isa, fovea_er
   case SELFTEST_SINUSOIDS:
     return fovea_nn_sinusoids(&run->of.sinusoids, execution, error);
   case SELFTEST_BUCKETS:
-    return fovea_nn_t5_buckets(p->first, p->rows, p->bidirectional, p->buckets, p->max_distance, run->of.buckets,
-                               error);
+    return run_buckets(run, error);
   case SELFTEST_EMBEDDING:
     return fovea_nn_embed(&run->of.embedding.embedding, &run->of.embedding.rows, execution, error);
   case SELFTEST_DROPOUT:

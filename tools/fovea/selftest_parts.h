@@ -78,7 +78,10 @@ typedef struct selftest_part_run {
       fovea_nn_norm_rows rows;
     } norm;
     fovea_nn_sinusoid_rows sinusoids;
-    int32_t *buckets;
+    struct {
+      int64_t *numbers; /* as the library writes them */
+      int32_t *words;   /* as the digest has them */
+    } buckets;
     struct {
       fovea_nn_embedding embedding;
       fovea_nn_embedding_rows rows;

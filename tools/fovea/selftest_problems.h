@@ -135,7 +135,7 @@ typedef struct selftest_extras {
   float *shaw_keys, *shaw_values;
   float *key_centre, *key_scale, *value_scale;
   float *max_logits, *entropy, *top_scores, *column_sums;
-  int32_t *top_keys;
+  int64_t *top_keys;
   int64_t max_logit_count, entropy_count, top_count, column_count; /* elements of each */
 } selftest_extras;
 
