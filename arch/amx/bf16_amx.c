@@ -1,7 +1,8 @@
 /* The mode bf16 on AMX: operands, scores, weights and values in headers of their own. */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_BF16
-#define FOVEA_ISA amx
+#define FOVEA_ISA  amx
+#define FOVEA_BASE avx512
 #define FOVEA_TARGET                                                                                               \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16,amx-"       \
                         "int8")))

@@ -1,7 +1,8 @@
 /* The mode int8 on AMX: operands, scores and values in headers of their own, weights by the code of all sets. */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_INT8
-#define FOVEA_ISA amx
+#define FOVEA_ISA  amx
+#define FOVEA_BASE avx512
 #define FOVEA_TARGET                                                                                               \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,amx-tile,amx-bf16,amx-int8")))
 #include "../avx512/tiles.h"
@@ -35,7 +36,7 @@ const fovea_arithmetic fovea_int8_amx = {
     .load_queries = amx_load_queries,
     .load_keys = amx_load_keys,
     .load_values = amx_load_values,
-    .make_codes = int8_make_codes,
+    .make_codes = FOVEA_SHARED(int8_make_codes),
     .logs = int8_logs,
     .score = amx_score,
     .softmax = int8_softmax,
