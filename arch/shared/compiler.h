@@ -87,6 +87,10 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_MIDDLE
 #endif
 
+/* FOVEA_ALIGNED marks a function that begins with a cache line, so that the functions before it do not say where its
+ * loops lie: int8 mode by AVX2 takes up to 2 % longer where they lie badly. */
+#define FOVEA_ALIGNED __attribute__((aligned(64)))
+
 /* FOVEA_NO_UNROLL leaves the next loop as it is. FOVEA_UNROLL unrolls the next loop completely; the trip count is a
  * constant of at most 32. Without it gcc keeps arrays of accumulators in memory. clang does so if the pragma gives
  * a count: it unrolls such loops too late for registers. */

@@ -239,18 +239,18 @@ FOVEA_INLINE void int8_value_dims(const int numbers, const int vectors, const in
 }
 
 /* Each register tile is a function of its own. */
-#define INT8_TILE(name, vectors, numbers)                                                                          \
-  FOVEA_NOINLINE void sums_score_##name(const void *work, int64_t first, int vector) {                             \
+#define INT8_TILE(attributes, name, vectors, numbers)                                                              \
+  attributes FOVEA_NOINLINE void sums_score_##name(const void *work, int64_t first, int vector) {                  \
     int8_score_keys(numbers, vectors, work, first, vector);                                                        \
   }                                                                                                                \
-  FOVEA_NOINLINE void sums_value_##name(const void *work, int64_t first, int vector) {                             \
+  attributes FOVEA_NOINLINE void sums_value_##name(const void *work, int64_t first, int vector) {                  \
     int8_value_dims(numbers, vectors, work, first, vector);                                                        \
   }
-INT8_TILE(many, FOVEA_TILE_VECTORS, INT8_MANY)
-INT8_TILE(many_two, FOVEA_TILE_VECTORS, 2)
-INT8_TILE(many_one, FOVEA_TILE_VECTORS, 1)
-INT8_TILE(single, 1, INT8_OF_ONE)
-INT8_TILE(single_one, 1, 1)
+INT8_TILE(FOVEA_ALIGNED, many, FOVEA_TILE_VECTORS, INT8_MANY)
+INT8_TILE(, many_two, FOVEA_TILE_VECTORS, 2)
+INT8_TILE(, many_one, FOVEA_TILE_VECTORS, 1)
+INT8_TILE(, single, 1, INT8_OF_ONE)
+INT8_TILE(, single_one, 1, 1)
 
 /* The register tiles beside some vectors: of many keys or dims, of two, and of one. */
 typedef void int8_tile_function(const void *work, int64_t first, int vector);
