@@ -110,6 +110,11 @@ typedef struct fovea_lost_args {
   float before, old_part, new_part;
 } fovea_lost_args;
 
+/* Logs of values (logs()) where there are none: zeros of a block, and of as many keys after it as an arithmetic of int8
+ * may read. */
+enum { FOVEA_INT8_NO_LOGS = 128 + 16 };
+extern const float fovea_int8_no_logs[FOVEA_INT8_NO_LOGS];
+
 float fovea_bf16_lost(const fovea_lost_args *args);
 
 #endif

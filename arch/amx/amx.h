@@ -12,7 +12,8 @@
 #define FOVEA_AMX_MORE ""
 #endif
 
-#define FOVEA_ISA amx
+#define FOVEA_ISA  amx
+#define FOVEA_BASE avx512
 /* clang-format off */
 #define FOVEA_TARGET                                                                                               \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,amx-tile,amx-bf16,amx-int8" FOVEA_AMX_MORE)))

@@ -16,9 +16,8 @@ typedef struct score_sums {
 FOVEA_INLINE void finish_keys(const score_sums *work, int key, int from, int end, const int columns,
                               const float *sums) {
   const fovea_score_args *args = work->args;
-  static const float no_logs[FOVEA_BLOCK_KEYS + TILE];
   const float *scale = work->key_scales + key + from;
-  const float *log = (work->key_logs ? work->key_logs : no_logs) + key + from;
+  const float *log = (work->key_logs ? work->key_logs : fovea_int8_no_logs) + key + from;
   float *maxima = args->maxima + args->vectors.first * LANES;
   float *to = args->scores + (int64_t)(key - args->key + from) * ROW_TILE + args->vectors.first * LANES;
   vec maximum[4], c[4];

@@ -94,7 +94,7 @@ FOVEA_KERNEL static int amx_load_values(const fovea_operand_args *args) {
     load_values(args, 1);
   else
     load_values(args, 0);
-  int8_load_scales(args->to + INT8_KEY_WORDS * int8_stride(args->dim));
+  FOVEA_SHARED(int8_load_scales)(args->to + INT8_KEY_WORDS * int8_stride(args->dim));
   return 1;
 }
 

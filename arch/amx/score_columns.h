@@ -60,7 +60,7 @@ FOVEA_KERNEL static void amx_score(const fovea_score_args *args) {
   fovea_score_args all = *args;
   if (args->seen_from) all.maxima = not_wanted;
   of[args->vectors.count - 1](&all);
-  if (args->seen_from) score_hide(args);
+  if (args->seen_from) FOVEA_SHARED(score_hide)(args);
 }
 
 #endif

@@ -58,7 +58,6 @@ FOVEA_NOINLINE vec weigh_vector(float *scores, vec factor, vec reference, int be
 }
 
 FOVEA_KERNEL static int amx_softmax(const fovea_softmax_args *args) {
-  vecmask none = 0;
   FOVEA_NO_UNROLL
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     const int row = vector * LANES;
@@ -68,11 +67,9 @@ FOVEA_KERNEL static int amx_softmax(const fovea_softmax_args *args) {
                                        args->key_begin[vector], args->key_end[vector]);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
-    const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
-    state_advance(&running, row, args->first, block_max, block_sum);
-    none = vecmask_or(none, vec_equal(block_max, vec_set1(-INFINITY)));
   }
-  return vecmask_any(none);
+  const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
+  return FOVEA_SHARED(advance)(&running, args->first, args->maxima, args->block_sum, args->vectors);
 }
 
 static float amx_weight(const float *weights, int key, int row) {

@@ -69,12 +69,12 @@ FOVEA_NOINLINE int bf16_any_row(const void *row, int bf16, int finite, int64_t d
 FOVEA_INLINE int bf16_rows(const int bf16, const fovea_operand_args *args, int finite, int64_t items) {
   const int64_t dim = args->dim, stride = bf16_stride(items);
   int all = 1;
-  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
+  bf16_fetch next = FOVEA_SHARED(bf16_fetch_of)(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     const void *row = operand_row(bf16, args, key);
     float *to = args->to + key * stride;
-    operand_fetch_step(&next);
+    FOVEA_SHARED(bf16_fetch_step)(&next);
     if (!bf16_small_row(bf16, row, dim, items, to)) all &= bf16_any_row(row, bf16, finite, dim, items, to);
   }
   return all;

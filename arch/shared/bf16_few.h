@@ -36,7 +36,7 @@ FOVEA_INLINE void bf16_clear_few(int rows, float *sums) {
 }
 
 /* LANES lanes of the sums of all rows as vectors with rows in their lanes: one for each key or dim. */
-FOVEA_NOINLINE void bf16_rows_in_lanes(const float *sums, int rows, float *to) {
+FOVEA_SHARED_FUNCTION(void, bf16_rows_in_lanes, const float *sums, int rows, float *to) {
   vec x[LANES];
   FOVEA_UNROLL
   for (int i = 0; i < LANES; i++) x[i] = i < BF16_FEW && i < rows ? vec_load(sums + i * ROW_TILE) : vec_set1(0.0f);
@@ -48,13 +48,13 @@ FOVEA_NOINLINE void bf16_rows_in_lanes(const float *sums, int rows, float *to) {
 /* Words `first` to `first + count` - 1 of keys, [word][key], of whole vectors: after the last key it stands again.
  * Prefetches some lines for each square of words. */
 FOVEA_INLINE void bf16_transpose_keys(const float *keys, int64_t stride, int64_t key_count, int64_t first,
-                                      int64_t count, float *to, operand_fetch *next) {
+                                      int64_t count, float *to, bf16_fetch *next) {
   FOVEA_NO_UNROLL
   for (int64_t key = 0; key < key_count; key += LANES) {
     FOVEA_NO_UNROLL
     for (int64_t word = 0; word < count; word += LANES) {
       vec x[LANES];
-      operand_fetch_step(next);
+      FOVEA_SHARED(bf16_fetch_step)(next);
       FOVEA_UNROLL
       for (int i = 0; i < LANES; i++)
         x[i] = vec_load(keys + (key + i < key_count ? key + i : key_count - 1) * stride + first + word);
@@ -72,7 +72,7 @@ FOVEA_INLINE void bf16_finish_few_scores(const fovea_score_args *args, int64_t f
   vec maximum = vec_load(args->maxima);
   FOVEA_NO_UNROLL
   for (int64_t key = 0; key < count; key++) {
-    if (key % LANES == 0) bf16_rows_in_lanes(sums + key, args->rows, x);
+    if (key % LANES == 0) FOVEA_SHARED(bf16_rows_in_lanes)(sums + key, args->rows, x);
     const vec s = vec_mul(vec_load(x + key % LANES * LANES), vec_set1(args->c));
     vec_store(args->scores + (first + key) * ROW_TILE, s);
     maximum = vec_max(s, maximum);
@@ -84,7 +84,7 @@ FOVEA_INLINE void bf16_finish_few_scores(const fovea_score_args *args, int64_t f
 FOVEA_NOINLINE void bf16_score_few(const fovea_score_args *args, const bf16_work *whole) {
   const int64_t stride = whole->products.step, items = whole->products.count;
   const int64_t steps = (args->key_count + LANES - 1) / LANES * ((items + LANES - 1) / LANES);
-  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, steps);
+  bf16_fetch next = FOVEA_SHARED(bf16_fetch_of)(args->prefetch, args->prefetch_count, steps);
   float words[(BF16_GROUP + LANES) * ROW_TILE], sums[BF16_FEW * ROW_TILE];
   const bf16_few to = {sums};
   FOVEA_NO_UNROLL
@@ -116,7 +116,7 @@ FOVEA_INLINE void bf16_finish_few_values(const fovea_value_args *args, int64_t f
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < count; d++) {
     float *to = args->output + (first + d) * ROW_TILE;
-    if (d % LANES == 0) bf16_rows_in_lanes(sums + d, args->rows, x);
+    if (d % LANES == 0) FOVEA_SHARED(bf16_rows_in_lanes)(sums + d, args->rows, x);
     const vec sum = vec_load(x + d % LANES * LANES);
     vec_store(to, args->flags & FOVEA_VALUE_MERGE ? state_join(vec_load(to), old_part, sum, new_part) : sum);
   }
@@ -126,7 +126,7 @@ FOVEA_INLINE void bf16_finish_few_values(const fovea_value_args *args, int64_t f
 FOVEA_NOINLINE void bf16_value_few(const fovea_value_args *args, const bf16_work *whole) {
   const bf16_products *of = &whole->products;
   const int64_t steps = (args->dim + ROW_TILE - 1) / ROW_TILE * ((of->count + BF16_GROUP - 1) / BF16_GROUP);
-  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, steps);
+  bf16_fetch next = FOVEA_SHARED(bf16_fetch_of)(args->prefetch, args->prefetch_count, steps);
   float sums[BF16_FEW * ROW_TILE];
   const bf16_few to = {sums};
   FOVEA_NO_UNROLL
@@ -143,7 +143,7 @@ FOVEA_NOINLINE void bf16_value_few(const fovea_value_args *args, const bf16_work
                                &to,
                                NULL,
                                0};
-      operand_fetch_step(&next);
+      FOVEA_SHARED(bf16_fetch_step)(&next);
       bf16_vectors(&group, bf16_tiles_few, BF16_MOST(bf16_tiles_few), vectors);
     }
     bf16_finish_few_values(args, d, count, sums);

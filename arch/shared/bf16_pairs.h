@@ -37,10 +37,10 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
 
 FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
   const int64_t dim = args->dim, stride = bf16_stride(bf16_items(dim));
-  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
+  bf16_fetch next = FOVEA_SHARED(bf16_fetch_of)(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
-    operand_fetch_step(&next);
+    FOVEA_SHARED(bf16_fetch_step)(&next);
     const void *row = operand_row(bf16, args, key);
     uint16_t *to = (uint16_t *)(void *)(args->to + key * stride);
     FOVEA_NO_UNROLL
@@ -57,11 +57,11 @@ FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) 
   const int64_t dim = args->dim, stride = bf16_stride(dim);
   const int begin = args->first / BF16_KEYS * BF16_GROUP,
             end = (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_GROUP;
-  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, end - begin);
+  bf16_fetch next = FOVEA_SHARED(bf16_fetch_of)(args->prefetch, args->prefetch_count, end - begin);
   int lost = 0;
   FOVEA_NO_UNROLL
   for (int word = begin; word < end; word++) {
-    operand_fetch_step(&next);
+    FOVEA_SHARED(bf16_fetch_step)(&next);
     const int above = word / 2 * 4 + word % 2, below = above + 2;
     const int has_above = above >= args->first && above < args->end;
     const int has_below = below >= args->first && below < args->end;

@@ -33,6 +33,20 @@ FOVEA_INLINE int64_t bf16_stride(int64_t items) {
   return ((items + 15) / 16 | 1) * 16;
 }
 
+/* What is prefetched in steps. */
+typedef struct bf16_fetch {
+  row_fetch fetch;
+  int64_t lines; /* of a step */
+} bf16_fetch;
+
+FOVEA_SHARED_FUNCTION(bf16_fetch, bf16_fetch_of, const fovea_fetch_row *rows, int count, int64_t steps) {
+  return (bf16_fetch){fetch_rows(rows, count), fetch_share_of(rows, count, steps)};
+}
+
+FOVEA_SHARED_FUNCTION(void, bf16_fetch_step, bf16_fetch *next) {
+  fetch_lines(next->lines, &next->fetch);
+}
+
 /* ---- Products ------------------------------------------------------------------------------------------------ */
 
 /* What a register tile multiplies: item i has rows lanes[i * lane + row] and numbers scalars[i * item + n * step],
@@ -188,7 +202,7 @@ typedef struct bf16_tiles {
 #error FOVEA_BF16_VECTORS is 1, 2, 3 or 4
 #endif
 
-FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, const bf16_tiles *tiles, int vector) {
+FOVEA_SHARED_FUNCTION(void, bf16_numbers, const bf16_work *work, const bf16_tiles *tiles, int vector) {
   vec waiting[16 * FOVEA_TILE_VECTORS];
   row_fetch fetch = fetch_rows(work->prefetch, work->prefetch_count);
   const int64_t steps = (work->numbers + tiles->numbers - 1) / tiles->numbers;
@@ -211,7 +225,7 @@ FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, c
     const int rest = vectors.count - v;
     int together = rest < most ? rest : most;
     if (rest == most + 1) together = rest / 2; /* of four vectors two and two, not three and one */
-    bf16_numbers(&each, &tiles[together - 1], vectors.first + v);
+    FOVEA_SHARED(bf16_numbers)(&each, &tiles[together - 1], vectors.first + v);
     v += together;
   }
 }
@@ -259,7 +273,7 @@ FOVEA_KERNEL static void bf16_score(const fovea_score_args *args) {
     bf16_score_few(&all, &work);
   else
     bf16_vectors(&work, bf16_tiles_scores, BF16_MOST(bf16_tiles_scores), args->vectors);
-  if (args->seen_from) score_hide(args);
+  if (args->seen_from) FOVEA_SHARED(score_hide)(args);
 }
 
 /* ---- Weights ------------------------------------------------------------------------------------------------- */
@@ -282,7 +296,6 @@ FOVEA_NOINLINE void bf16_spoil(float *weights, vecmask spoilt) {
 }
 
 FOVEA_KERNEL static int bf16_softmax(const fovea_softmax_args *args) {
-  vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
   FOVEA_NO_UNROLL
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     const int row = vector * LANES;
@@ -293,11 +306,9 @@ FOVEA_KERNEL static int bf16_softmax(const fovea_softmax_args *args) {
     if (vecmask_any(spoilt)) bf16_spoil(args->scores + row, spoilt);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
-    const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
-    state_advance(&running, row, args->first, block_max, block_sum);
-    none = vecmask_or(none, vec_equal(block_max, vec_set1(-INFINITY)));
   }
-  return vecmask_any(none);
+  const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
+  return FOVEA_SHARED(advance)(&running, args->first, args->maxima, args->block_sum, args->vectors);
 }
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */

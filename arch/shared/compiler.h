@@ -38,6 +38,13 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_JOIN(op, isa)  FOVEA_JOIN_(op, isa)
 /* The symbol of an operation: FOVEA_NAME(score) is fovea_score_avx2 in arch/avx2. */
 #define FOVEA_NAME(op) FOVEA_JOIN(op, FOVEA_ISA)
+/* The symbol of a function that an instruction set shares with the tables that add to it. Their files define FOVEA_BASE,
+ * the name of the set: FOVEA_SHARED(int8_measure) is fovea_int8_measure_avx2 in arch/avx2 and in arch/avx2_vnni. */
+#ifdef FOVEA_BASE
+#define FOVEA_SHARED(op) FOVEA_JOIN(op, FOVEA_BASE)
+#else
+#define FOVEA_SHARED(op) FOVEA_NAME(op)
+#endif
 
 /* `unused`: a file may include a header and not call all of its functions. With FOVEA_SMALL, of a set that is only
  * a fallback, the compiler need not make a copy of a body for each type, code and number of rows. */
@@ -53,6 +60,22 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline, noclone, unused))
 #endif
 
+/* Begins the definition of such a function. The set's file compiles it; in the files of other tables it is a declaration,
+ * and the body is not used. */
+#ifdef FOVEA_BASE
+#define FOVEA_SHARED_FUNCTION(type, op, ...)                                                                       \
+  type FOVEA_SHARED(op)(__VA_ARGS__);                                                                              \
+  FOVEA_TARGET static inline __attribute__((unused)) type op##_of_base(__VA_ARGS__)
+#elif defined(__clang__)
+#define FOVEA_SHARED_FUNCTION(type, op, ...)                                                                       \
+  type FOVEA_SHARED(op)(__VA_ARGS__);                                                                              \
+  FOVEA_TARGET __attribute__((noinline)) type FOVEA_SHARED(op)(__VA_ARGS__)
+#else
+#define FOVEA_SHARED_FUNCTION(type, op, ...)                                                                       \
+  type FOVEA_SHARED(op)(__VA_ARGS__);                                                                              \
+  FOVEA_TARGET __attribute__((noinline, noclone)) type FOVEA_SHARED(op)(__VA_ARGS__)
+#endif
+
 /* FOVEA_SHORT marks a function that more than -Os makes longer but not faster: gcc peels and unswitches loops even if
  * their bodies are calls, work on whole vectors, or rarely run. FOVEA_MIDDLE marks a function that -Os makes slower, and
  * -O3 only longer: it vectorises loops of a few rounds. */
@@ -63,6 +86,10 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_SHORT
 #define FOVEA_MIDDLE
 #endif
+
+/* FOVEA_ALIGNED marks a function that begins with a cache line, so that the functions before it do not say where its
+ * loops lie: int8 mode by AVX2 takes up to 2 % longer where they lie badly. */
+#define FOVEA_ALIGNED __attribute__((aligned(64)))
 
 /* FOVEA_NO_UNROLL leaves the next loop as it is. FOVEA_UNROLL unrolls the next loop completely; the trip count is a
  * constant of at most 32. Without it gcc keeps arrays of accumulators in memory. clang does so if the pragma gives

@@ -75,7 +75,7 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
   for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
-    int8_measure(args, first, scales + first, factors);
+    FOVEA_SHARED(int8_measure)(args, first, scales + first, factors);
     OPERAND_TYPED(int8_codes_of_keys, args->bf16, args, first, scales + first, factors);
   }
 }
@@ -147,13 +147,13 @@ FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
   for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
-    int8_measure(args, first, scales + first, factors);
+    FOVEA_SHARED(int8_measure)(args, first, scales + first, factors);
     FOVEA_NO_UNROLL
     for (int i = 0; i < INT8_TOGETHER; i += INT8_GROUP_CODES)
       int8_quantise_group(args, first + i, scales + first + i, factors + i,
                           args->to + (first + i) / INT8_CODES * stride);
   }
-  int8_load_scales(scales);
+  FOVEA_SHARED(int8_load_scales)(scales);
 }
 
 FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
@@ -170,7 +170,6 @@ FOVEA_KERNEL static int int8_load_values(const fovea_operand_args *args) {
 FOVEA_KERNEL static void int8_score(const fovea_score_args *args) {
   const int64_t words = int8_words(args->dim), stride = int8_stride(words);
   const float *keys = args->keys, *scales = args->queries + words * ROW_TILE;
-  static const float no_logs[FOVEA_BLOCK_KEYS];
   float not_wanted[ROW_TILE] = {0};
   int8_score_work work = {
       .args = args,
@@ -178,7 +177,7 @@ FOVEA_KERNEL static void int8_score(const fovea_score_args *args) {
                    INT8_GROUP * stride, words / INT8_GROUP, INT8_KEYS_OFFSET ? scales + ROW_TILE : NULL,
                    args->key % INT8_GROUP},
       .key_scales = keys + FOVEA_BLOCK_KEYS * stride + args->key,
-      .key_logs = args->key_logs ? args->key_logs : no_logs,
+      .key_logs = args->key_logs ? args->key_logs : fovea_int8_no_logs,
       .maxima = args->seen_from ? not_wanted : args->maxima,
   };
   FOVEA_NO_UNROLL
@@ -186,8 +185,9 @@ FOVEA_KERNEL static void int8_score(const fovea_score_args *args) {
     const vec c = args->row_scales ? vec_load(args->row_scales + row) : vec_set1(args->c);
     vec_store(work.c + row, vec_mul(vec_load(scales + row), c));
   }
-  int8_score_vectors(&work, args->key_count);
-  if (args->seen_from) score_hide(args);
+  const int8_loop loop = int8_score_loop(&work, args->key_count);
+  FOVEA_SHARED(int8_vectors)(&loop);
+  if (args->seen_from) FOVEA_SHARED(score_hide)(args);
 }
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */
@@ -200,7 +200,8 @@ FOVEA_KERNEL static void int8_value(const fovea_value_args *args) {
                                  args->values + begin * INT8_GROUP * stride, INT8_GROUP * stride,
                                  INT8_GROUP * INT8_GROUP, end - begin,
                                  INT8_VALUES_OFFSET ? args->weights + INT8_KEY_WORDS * ROW_TILE : NULL, 0}};
-  int8_value_vectors(&work, args->dim);
+  const int8_loop loop = int8_value_loop(&work, args->dim);
+  FOVEA_SHARED(int8_vectors)(&loop);
 }
 
 const fovea_arithmetic FOVEA_NAME(int8) = {
@@ -211,7 +212,7 @@ const fovea_arithmetic FOVEA_NAME(int8) = {
     .load_queries = int8_load_queries,
     .load_keys = int8_load_keys,
     .load_values = int8_load_values,
-    .make_codes = int8_make_codes,
+    .make_codes = FOVEA_SHARED(int8_make_codes),
     .logs = int8_logs,
     .score = int8_score,
     .softmax = int8_softmax,

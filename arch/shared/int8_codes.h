@@ -8,14 +8,14 @@ FOVEA_INLINE int64_t int8_code_floats(int64_t dim) {
   return FOVEA_BLOCK_KEYS * ((dim + 15) / 16 * 4 + 1);
 }
 
-FOVEA_KERNEL static void int8_make_codes(const fovea_operand_args *args, int8_t *codes, float *scales) {
+FOVEA_SHARED_FUNCTION(void, int8_make_codes, const fovea_operand_args *args, int8_t *codes, float *scales) {
   const vec shift = vec_set1(INT8_SHIFT);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     fovea_operand_args one = *args;
     float measured[INT8_TOGETHER], factors[INT8_TOGETHER];
     one.end = key + 1;
-    int8_measure(&one, key, measured, factors);
+    FOVEA_SHARED(int8_measure)(&one, key, measured, factors);
     scales[key] = measured[0];
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {

@@ -67,7 +67,7 @@ FOVEA_NOINLINE void int8_decode_query(const fovea_operand_args *args, float *wor
   const vec shift = vec_set1(INT8_SHIFT);
   float scales[INT8_TOGETHER], factors[INT8_TOGETHER], lanes[LANES];
   vec total = vec_set1(0.0f);
-  int8_measure(args, 0, scales, factors);
+  FOVEA_SHARED(int8_measure)(args, 0, scales, factors);
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < (args->dim + INT8_PIECE - 1) / INT8_PIECE * INT8_PIECE; d += LANES) {
     vec code = shift;
@@ -225,7 +225,10 @@ FOVEA_NOINLINE void int8_decode_one(const fovea_decode_score_args *args, int key
   int8_decode_keys(args, 1, key);
 }
 
-FOVEA_KERNEL static void int8_decode_score(const fovea_decode_score_args *args) {
+/* All keys, by functions for LANES keys from `key` on, and for twice as many. */
+typedef void int8_decode_some(const fovea_decode_score_args *args, int key);
+FOVEA_SHARED_FUNCTION(void, int8_decode_each, const fovea_decode_score_args *args, int8_decode_some *one,
+                      int8_decode_some *two) {
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count;) {
     const int keys = key + 2 * LANES <= args->key_count ? 2 * LANES : LANES;
@@ -235,9 +238,13 @@ FOVEA_KERNEL static void int8_decode_score(const fovea_decode_score_args *args) 
       else
         int8_decode_fetch(args->prefetch + key, keys, args->dim);
     }
-    (keys == LANES ? int8_decode_one : int8_decode_two)(args, key);
+    (keys == LANES ? one : two)(args, key);
     key += keys;
   }
+}
+
+FOVEA_KERNEL static void int8_decode_score(const fovea_decode_score_args *args) {
+  FOVEA_SHARED(int8_decode_each)(args, int8_decode_one, int8_decode_two);
 }
 
 /* ---- Weights ------------------------------------------------------------------------------------------------- */
@@ -262,6 +269,13 @@ FOVEA_INLINE float int8_decode_maximum(const float *scores, const float *logs, i
   for (int half = LANES / 2; half > 0; half /= 2)
     for (int i = 0; i < half; i++) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
   return lanes[0] + 0.0f; /* -0 becomes +0 */
+}
+
+/* Makes the scores of a row ready for weights. Returns its maximum. */
+FOVEA_SHARED_FUNCTION(float, int8_decode_settle, float *scores, const float *logs, int begin, int end) {
+  const float *marks = logs + 2 * FOVEA_BLOCK_KEYS;
+  if (marks[FOVEA_BLOCK_KEYS] != 0.0f) int8_decode_lose(scores, marks, begin, end);
+  return int8_decode_maximum(scores, logs, begin, end) - INT8_A;
 }
 
 /* Weights of the keys that one vector of sums has, as words, the first key's at `words`. */
@@ -306,25 +320,22 @@ FOVEA_NOINLINE void int8_decode_start(float *words, int count) {
 #endif
 
 FOVEA_KERNEL static int int8_decode_softmax(const fovea_decode_softmax_args *args) {
-  const float *logs = args->value_scales, *marks = logs + 2 * FOVEA_BLOCK_KEYS;
+  const float *logs = args->value_scales;
   const int begin = args->key_begin, end = args->key_end;
   int none = 0;
   FOVEA_NO_UNROLL
   for (int row = 0; row < args->row_count; row++) {
     float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
-    if (marks[FOVEA_BLOCK_KEYS] != 0.0f) int8_decode_lose(scores, marks, begin, end);
-    args->block_max[row] = int8_decode_maximum(scores, logs, begin, end) - INT8_A;
+    args->block_max[row] = FOVEA_SHARED(int8_decode_settle)(scores, logs, begin, end);
     args->block_sum[row] = int8_decode_weights(scores, logs, begin, end, args->block_max[row]);
 #if INT8_VALUES_OFFSET
     int8_decode_start(scores, (end - begin) / INT8_CODES);
 #endif
     none |= args->block_max[row] == -INFINITY;
   }
-  FOVEA_NO_UNROLL
-  for (int row = 0; row < args->row_count; row += LANES) {
-    const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
-    state_advance(&running, row, args->first, vec_load(args->block_max + row), vec_load(args->block_sum + row));
-  }
+  const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
+  const fovea_vector_range vectors = {0, (args->row_count + LANES - 1) / LANES};
+  FOVEA_SHARED(advance)(&running, args->first, args->block_max, args->block_sum, vectors);
   return none;
 }
 
@@ -403,14 +414,10 @@ FOVEA_KERNEL static void int8_decode_value(const fovea_decode_value_args *args) 
   }
 }
 
-FOVEA_KERNEL static void int8_decode_scales(float *scales) {
-  int8_load_scales(scales);
-}
-
 static const fovea_decoding int8_decoding = {
     .rows = ROW_TILE < INT8_DECODED_ROWS ? ROW_TILE : INT8_DECODED_ROWS,
     .load_queries = int8_decode_queries,
-    .load_scales = int8_decode_scales,
+    .load_scales = FOVEA_SHARED(int8_load_scales),
     .score = int8_decode_score,
     .softmax = int8_decode_softmax,
     .value = int8_decode_value,

@@ -149,7 +149,8 @@ FOVEA_INLINE void int8_largest_of(const int bf16, const fovea_operand_args *args
 }
 
 /* The scales of these rows, and the factors for their codes. */
-FOVEA_NOINLINE void int8_measure(const fovea_operand_args *args, int first, float *scales, float *factors) {
+FOVEA_SHARED_FUNCTION(void, int8_measure, const fovea_operand_args *args, int first, float *scales,
+                      float *factors) {
   OPERAND_TYPED(int8_largest_of, args->bf16, args, first, scales);
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i += LANES) {
@@ -160,7 +161,7 @@ FOVEA_NOINLINE void int8_measure(const fovea_operand_args *args, int first, floa
 }
 
 /* What softmax() needs of the values' scales. */
-FOVEA_NOINLINE void int8_load_scales(float *logs) {
+FOVEA_SHARED_FUNCTION(void, int8_load_scales, float *logs) {
   float *parts = logs + FOVEA_BLOCK_KEYS, *marks = parts + FOVEA_BLOCK_KEYS;
   const vec small = vec_set1(INT8_LEAST_SCALE), one = vec_set1(1.0f), zero = vec_set1(0.0f);
   vecmask any = vec_less(zero, zero);

@@ -239,52 +239,77 @@ FOVEA_INLINE void int8_value_dims(const int numbers, const int vectors, const in
 }
 
 /* Each register tile is a function of its own. */
-#define INT8_TILE(name, vectors, numbers)                                                                          \
-  FOVEA_NOINLINE void sums_score_##name(const int8_score_work *work, int64_t first, int vector) {                  \
+#define INT8_TILE(attributes, name, vectors, numbers)                                                              \
+  attributes FOVEA_NOINLINE void sums_score_##name(const void *work, int64_t first, int vector) {                  \
     int8_score_keys(numbers, vectors, work, first, vector);                                                        \
   }                                                                                                                \
-  FOVEA_NOINLINE void sums_value_##name(const int8_value_work *work, int64_t first, int vector) {                  \
+  attributes FOVEA_NOINLINE void sums_value_##name(const void *work, int64_t first, int vector) {                  \
     int8_value_dims(numbers, vectors, work, first, vector);                                                        \
   }
-INT8_TILE(many, FOVEA_TILE_VECTORS, INT8_MANY)
-INT8_TILE(many_two, FOVEA_TILE_VECTORS, 2)
-INT8_TILE(many_one, FOVEA_TILE_VECTORS, 1)
-INT8_TILE(single, 1, INT8_OF_ONE)
-INT8_TILE(single_one, 1, 1)
+INT8_TILE(FOVEA_ALIGNED, many, FOVEA_TILE_VECTORS, INT8_MANY)
+INT8_TILE(, many_two, FOVEA_TILE_VECTORS, 2)
+INT8_TILE(, many_one, FOVEA_TILE_VECTORS, 1)
+INT8_TILE(, single, 1, INT8_OF_ONE)
+INT8_TILE(, single_one, 1, 1)
 
-/* All keys or dims, a register tile at a time. */
-#define INT8_NUMBERS(kind)                                                                                         \
-  FOVEA_NOINLINE void int8_##kind##_numbers(const int8_##kind##_work *work, int64_t numbers, int vector,           \
-                                            int vectors, int prefetch_count) {                                     \
-    const int whole = vectors == 1 ? INT8_OF_ONE : INT8_MANY;                                                      \
-    row_fetch fetch = fetch_rows(work->args->prefetch, prefetch_count);                                            \
-    const int64_t lines = fetch_share_of(work->args->prefetch, prefetch_count, (numbers + whole - 1) / whole);     \
-    int64_t first = 0;                                                                                             \
-    if (INT8_GROUP > 1 && work->products.second)                                                                   \
-      (vectors == 1 ? sums_##kind##_single_one : sums_##kind##_many_one)(work, first++, vector);                   \
-    FOVEA_NO_UNROLL                                                                                                \
-    for (; first + whole <= numbers; first += whole) {                                                             \
-      fetch_lines(lines, &fetch);                                                                                  \
-      (vectors == 1 ? sums_##kind##_single : sums_##kind##_many)(work, first, vector);                             \
-    }                                                                                                              \
-    if (vectors > 1 && INT8_MANY > 2) {                                                                            \
-      FOVEA_NO_UNROLL                                                                                              \
-      for (; first + 2 <= numbers; first += 2) sums_##kind##_many_two(work, first, vector);                        \
-    }                                                                                                              \
-    FOVEA_NO_UNROLL                                                                                                \
-    for (; first < numbers; first++)                                                                               \
-      (vectors == 1 ? sums_##kind##_single_one : sums_##kind##_many_one)(work, first, vector);                     \
-  }                                                                                                                \
-  FOVEA_NOINLINE void int8_##kind##_vectors(const int8_##kind##_work *work, int64_t numbers) {                     \
-    const fovea_vector_range vectors = work->args->vectors;                                                        \
-    int prefetch_count = work->args->prefetch_count;                                                               \
-    if (vectors.count == FOVEA_TILE_VECTORS) {                                                                     \
-      int8_##kind##_numbers(work, numbers, vectors.first, FOVEA_TILE_VECTORS, prefetch_count);                     \
-      return;                                                                                                      \
-    }                                                                                                              \
-    FOVEA_NO_UNROLL                                                                                                \
-    for (int v = 0; v < vectors.count; v++, prefetch_count = 0)                                                    \
-      int8_##kind##_numbers(work, numbers, vectors.first + v, 1, prefetch_count);                                  \
+/* The register tiles beside some vectors: of many keys or dims, of two, and of one. */
+typedef void int8_tile_function(const void *work, int64_t first, int vector);
+typedef struct int8_tiles {
+  int8_tile_function *many, *two, *one;
+  int numbers; /* of many */
+} int8_tiles;
+
+/* All keys or dims, by register tiles beside all vectors, or beside one. */
+typedef struct int8_loop {
+  int8_tiles all, single;
+  const void *work;
+  int64_t numbers;
+  int second; /* as in int8_products */
+  fovea_vector_range vectors;
+  const fovea_fetch_row *prefetch;
+  int prefetch_count;
+} int8_loop;
+
+#define INT8_LOOP(kind)                                                                                            \
+  FOVEA_INLINE int8_loop int8_##kind##_loop(const int8_##kind##_work *work, int64_t numbers) {                     \
+    return (int8_loop){{sums_##kind##_many, sums_##kind##_many_two, sums_##kind##_many_one, INT8_MANY},            \
+                       {sums_##kind##_single, sums_##kind##_single_one, sums_##kind##_single_one, INT8_OF_ONE},    \
+                       work,                                                                                       \
+                       numbers,                                                                                    \
+                       work->products.second,                                                                      \
+                       work->args->vectors,                                                                        \
+                       work->args->prefetch,                                                                       \
+                       work->args->prefetch_count};                                                                \
   }
-INT8_NUMBERS(score)
-INT8_NUMBERS(value)
+INT8_LOOP(score)
+INT8_LOOP(value)
+
+FOVEA_SHARED_FUNCTION(void, int8_numbers, const int8_loop *loop, const int8_tiles *tiles, int vector,
+                      int prefetch_count) {
+  const int64_t numbers = loop->numbers;
+  const int many = tiles->numbers, few = tiles->two != tiles->one && many > 2 ? 2 : 1;
+  row_fetch fetch = fetch_rows(loop->prefetch, prefetch_count);
+  const int64_t lines = fetch_share_of(loop->prefetch, prefetch_count, (numbers + many - 1) / many);
+  int64_t first = 0;
+  if (loop->second) tiles->one(loop->work, first++, vector);
+  FOVEA_NO_UNROLL
+  for (; first + many <= numbers; first += many) {
+    fetch_lines(lines, &fetch);
+    tiles->many(loop->work, first, vector);
+  }
+  FOVEA_NO_UNROLL
+  for (; first + few <= numbers; first += few) (few == 2 ? tiles->two : tiles->one)(loop->work, first, vector);
+  if (first < numbers) tiles->one(loop->work, first, vector);
+}
+
+FOVEA_SHARED_FUNCTION(void, int8_vectors, const int8_loop *loop) {
+  const fovea_vector_range vectors = loop->vectors;
+  int prefetch_count = loop->prefetch_count;
+  if (vectors.count == FOVEA_TILE_VECTORS) {
+    FOVEA_SHARED(int8_numbers)(loop, &loop->all, vectors.first, prefetch_count);
+    return;
+  }
+  FOVEA_NO_UNROLL
+  for (int v = 0; v < vectors.count; v++, prefetch_count = 0)
+    FOVEA_SHARED(int8_numbers)(loop, &loop->single, vectors.first + v, prefetch_count);
+}

@@ -38,6 +38,23 @@ FOVEA_NOINLINE vec int8_maximum(float *scores, const float *logs, int first, int
   return vec_max(vec_max(maximum[0], maximum[1]), vec_max(maximum[2], maximum[3]));
 }
 
+/* Makes the scores of one vector of rows ready for weights, from `first` to `last`, multiples of sixteen around the
+ * keys that it has, and sets its maxima. */
+FOVEA_SHARED_FUNCTION(void, int8_settle, const fovea_softmax_args *args, const float *logs, int vector, int first,
+                      int last) {
+  const float *marks = logs + 2 * FOVEA_BLOCK_KEYS;
+  const int row = vector * LANES, begin = args->key_begin[vector], end = args->key_end[vector];
+  const int lost = marks[FOVEA_BLOCK_KEYS] != 0.0f, known = args->folded && !lost;
+  float *scores = args->scores + row;
+  int8_fill(scores, first, begin, -INFINITY);
+  int8_fill(scores, end, last, -INFINITY);
+  if (lost) int8_lose_scores(scores, marks, begin, end);
+  /* -0 becomes +0 */
+  const vec folded = known ? vec_load(args->maxima + row) : int8_maximum(scores, logs, first, last);
+  const vec maximum = vec_add(folded, vec_set1(0.0f));
+  vec_store(args->maxima + row, vec_sub(maximum, vec_set1(INT8_A)));
+}
+
 /* The word of weights: each rounded, and at most 255. Where one is NaN, any word: the sum of weights is NaN. */
 #ifndef INT8_HAS_WEIGHT_WORD
 FOVEA_INLINE vec int8_weight_word(const vec weights[INT8_CODES]) {
@@ -118,31 +135,19 @@ FOVEA_KERNEL static const float *int8_logs(const float *values, int64_t v_dim) {
 
 FOVEA_KERNEL static int int8_softmax(const fovea_softmax_args *args) {
   enum { ROUND = FOVEA_WEIGHT_SUMS };
-  const float *logs = args->values + INT8_KEY_WORDS * int8_stride(args->v_dim),
-              *marks = logs + 2 * FOVEA_BLOCK_KEYS;
-  vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
+  const float *logs = int8_logs(args->values, args->v_dim);
   FOVEA_NO_UNROLL
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
-    const int row = vector * LANES, begin = args->key_begin[vector], end = args->key_end[vector];
-    const int first = begin / ROUND * ROUND, last = (end + ROUND - 1) / ROUND * ROUND;
+    const int row = vector * LANES, first = args->key_begin[vector] / ROUND * ROUND;
+    const int last = (args->key_end[vector] + ROUND - 1) / ROUND * ROUND;
     float *scores = args->scores + row, words[INT8_KEY_WORDS * LANES];
-    int8_fill(scores, first, begin, -INFINITY);
-    int8_fill(scores, end, last, -INFINITY);
-    const int lost = marks[FOVEA_BLOCK_KEYS] != 0.0f, known = args->folded && !lost;
-    if (lost) int8_lose_scores(scores, marks, begin, end);
-    /* -0 becomes +0 */
-    const vec folded = known ? vec_load(args->maxima + row) : int8_maximum(scores, logs, first, last);
-    const vec maximum = vec_add(folded, vec_set1(0.0f));
-    const vec block_max = vec_sub(maximum, vec_set1(INT8_A));
-    const vec block_sum = int8_weigh_vector(scores, state_reference(block_max), logs, first, last, words);
+    FOVEA_SHARED(int8_settle)(args, logs, vector, first, last);
+    const vec reference = state_reference(vec_load(args->maxima + row));
+    vec_store(args->block_sum + row, int8_weigh_vector(scores, reference, logs, first, last, words));
     int8_store_words(words, first, last, scores);
-    vec_store(args->maxima + row, block_max);
-    vec_store(args->block_sum + row, block_sum);
-    const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
-    state_advance(&running, row, args->first, block_max, block_sum);
-    none = vecmask_or(none, vec_equal(block_max, vec_set1(-INFINITY)));
   }
-  return vecmask_any(none);
+  const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
+  return FOVEA_SHARED(advance)(&running, args->first, args->maxima, args->block_sum, args->vectors);
 }
 
 #endif

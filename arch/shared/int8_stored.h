@@ -64,7 +64,7 @@ FOVEA_SHORT FOVEA_NOINLINE void int8_copy_values(const fovea_operand_args *args)
       int8_store_dims(to, d, word);
     }
   }
-  int8_load_scales(scales);
+  FOVEA_SHARED(int8_load_scales)(scales);
 }
 
 #endif

@@ -3,7 +3,6 @@
 #define FOVEA_ARCH_SHARED_OPERAND_ROWS_H
 
 #include "../kernels.h"
-#include "fetch.h"
 #include "types.h"
 
 #include <string.h>
@@ -34,20 +33,6 @@ FOVEA_INLINE vec operand_dims(const int bf16, const void *begin, int64_t dim, in
 
 FOVEA_INLINE vec operand_elements(const int bf16, const fovea_operand_args *args, int64_t key, int64_t d) {
   return operand_dims(bf16, operand_row(bf16, args, key), args->dim, d);
-}
-
-/* What is prefetched in steps. */
-typedef struct operand_fetch {
-  row_fetch fetch;
-  int64_t lines; /* of a step */
-} operand_fetch;
-
-FOVEA_NOINLINE operand_fetch operand_fetch_of(const fovea_fetch_row *rows, int count, int64_t steps) {
-  return (operand_fetch){fetch_rows(rows, count), fetch_share_of(rows, count, steps)};
-}
-
-FOVEA_NOINLINE void operand_fetch_step(operand_fetch *next) {
-  fetch_lines(next->lines, &next->fetch);
 }
 
 /* Calls an inline function whose first argument is args->bf16, once for each value, so that its loops do not

@@ -68,7 +68,7 @@ FOVEA_KERNEL void FOVEA_NAME(load_rows)(const fovea_load_args *args) {
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args) {
+FOVEA_ALIGNED FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args) {
   TYPED(args->type, widen_rows(args, constant))
 }
 

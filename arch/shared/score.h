@@ -17,6 +17,22 @@
 #include "terms.h"
 #include "tile.h"
 
+FOVEA_SHARED_FUNCTION(void, score_hide, const fovea_score_args *args) {
+  for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
+    const int row = vector * LANES;
+    const veci from = veci_load(args->seen_from + row), to = veci_load(args->seen_to + row);
+    vec maximum = vec_load(args->maxima + row);
+    FOVEA_NO_UNROLL
+    for (int key = 0; key < args->key_count; key++) {
+      float *score = args->scores + (int64_t)key * ROW_TILE + row;
+      vec s = term_hide(vec_load(score), vec_seen(key, from, to));
+      vec_store(score, s);
+      maximum = vec_max(s, maximum);
+    }
+    vec_store(args->maxima + row, maximum);
+  }
+}
+
 typedef struct score_tile {
   vec sum[16][4]; /* [key][vector]; a register tile does not touch sums that it does not use */
 } score_tile;
@@ -208,7 +224,7 @@ FOVEA_KERNEL void FOVEA_NAME(SCORE_OPERATION)(const fovea_score_args *args) {
   fovea_score_args unseen_too = *args;
   unseen_too.maxima = not_wanted;
   score_vectors(&unseen_too);
-  score_hide(args);
+  FOVEA_SHARED(score_hide)(args);
 }
 
 #endif

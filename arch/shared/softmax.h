@@ -72,3 +72,18 @@ FOVEA_KERNEL int FOVEA_NAME(softmax)(const fovea_softmax_args *args) {
   }
   return vecmask_any(none);
 }
+
+#if FOVEA_BUILDS_MODES
+FOVEA_SHARED_FUNCTION(int, advance, const state_running *running, int first, const float *block_max,
+                      const float *block_sum, fovea_vector_range vectors) {
+  vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
+  FOVEA_NO_UNROLL
+  for (int vector = vectors.first; vector < vectors.first + vectors.count; vector++) {
+    const int row = vector * LANES;
+    const vec maximum = vec_load(block_max + row);
+    state_advance(running, row, first, maximum, vec_load(block_sum + row));
+    none = vecmask_or(none, vec_equal(maximum, vec_set1(-INFINITY)));
+  }
+  return vecmask_any(none);
+}
+#endif

@@ -4,6 +4,7 @@
 #ifndef FOVEA_ARCH_SHARED_STATE_H
 #define FOVEA_ARCH_SHARED_STATE_H
 
+#include "../kernels.h"
 #include "exp2.h"
 
 /* The number that is subtracted from scores: the maximum, or 0 if it is -Inf, since -Inf - -Inf is NaN. */
@@ -67,5 +68,10 @@ FOVEA_INLINE void state_advance(const state_running *running, int row, int first
   vec_store(running->old_part + row, parts.left);
   vec_store(running->new_part + row, parts.right);
 }
+
+/* The same for vectors of rows, as modes do it once their weights are made. Returns 1 if a maximum of the block is -Inf.
+ * In softmax.h. */
+int FOVEA_SHARED(advance)(const state_running *running, int first, const float *block_max, const float *block_sum,
+                          fovea_vector_range vectors);
 
 #endif
