@@ -50,7 +50,7 @@ if(WIN32)
 endif()
 # Levels of optimisation: -O3 for the kernels of exact attention and of decoding; -O2 for other kernels, and for C that small
 # calls spend time in; -Os for all other C, also for portable kernels where they are only the fallback.
-# Nothing of src is aligned, and of kernels only loops. Nothing here throws, so nothing needs tables to unwind it; but
+# Nothing is aligned but loops of -O3. Nothing here throws, so nothing needs tables to unwind it; but
 # Windows wants such tables for every function. Debuggers read the tables of -g.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB kernel_sources arch/*/*.c)
@@ -58,10 +58,10 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   # Files that take 1.5 % or more of a call's instructions if it is small: decoding over pages, one new row, small plans.
   set(quick_sources ${other_sources})
   list(FILTER quick_sources INCLUDE REGEX "/src/(visible/[a-z_]+|state/row_states|base/validate|rotary/(angle|rotary)\
-|run/(block|code_rows|decode|decode_codes|decode_exact|fetch|gather|position_numbers|positions|page_rows|row_list|rows|scores\
-|shaw_keys|shaw_values|spans|tile|tile_scores|tile_values|walk|wide_rows)\
+|run/(block|code_rows|decode|decode_codes|decode_exact|fetch|gather|position_numbers|page_rows|row_list|rows|scores\
+|shaw_keys|spans|tile|tile_scores|tile_values|walk|wide_rows)\
 |plan/(entries|lay_out|make|parts|tiles)|pattern/(intervals|lists|query)\
-|cache/(alike|append|cached_rows|claims|coded_parts|coded_rows|formats|row_maker|sequences))\\.c$")
+|cache/(alike|append|cached_rows|coded_parts|coded_rows|formats|row_maker|sequences))\\.c$")
   list(REMOVE_ITEM other_sources ${quick_sources})
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)
@@ -76,7 +76,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     set_property(SOURCE ${kernel_sources} ${quick_sources}
       APPEND PROPERTY COMPILE_OPTIONS -falign-functions=1 -falign-jumps=1
     )
-    set_property(SOURCE ${quick_sources} APPEND PROPERTY COMPILE_OPTIONS -falign-loops=1)
+    set_property(SOURCE ${second_sources} ${quick_sources} APPEND PROPERTY COMPILE_OPTIONS -falign-loops=1)
   endif()
   if(NOT WIN32 AND NOT APPLE)
     file(GLOB plain_sources arch/*/*.c arch/*/nn/*.c src/*/*.c)

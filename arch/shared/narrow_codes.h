@@ -71,7 +71,7 @@ FOVEA_INLINE void narrow_numbers(const fovea_narrow_args *args, narrow_piece *pi
 }
 
 /* Rules without a zero have one that is +0, and x - 0 is x. */
-FOVEA_MIDDLE FOVEA_NOINLINE void narrow_any_numbers(const fovea_narrow_args *args, narrow_piece *piece) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_any_numbers(const fovea_narrow_args *args, narrow_piece *piece) {
   switch (args->rule->code) {
   case FOVEA_CODE_FUSED:
     narrow_numbers(args, piece, FOVEA_CODE_FUSED);
@@ -169,8 +169,8 @@ FOVEA_INLINE void narrow_fp8(narrow_piece *piece, int64_t count, const float ste
   }
 }
 
-FOVEA_MIDDLE FOVEA_NOINLINE void narrow_any_codes(const fovea_narrow_args *args, narrow_piece *piece, int64_t count,
-                                                  int fit) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_any_codes(const fovea_narrow_args *args, narrow_piece *piece, int64_t count,
+                                                 int fit) {
   const fovea_quantise_rule *rule = args->rule;
   switch (rule->round) {
   case FOVEA_ROUND_TABLE:

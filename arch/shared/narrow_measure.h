@@ -57,12 +57,12 @@ FOVEA_INLINE vec narrow_magnitudes(const float *x, int64_t count, const int64_t 
   FOVEA_NO_UNROLL
   for (int64_t g = 0; g < count; g++, x += group) {
     vec most = vec_set1(0.0f);
-    int64_t i = 0;
-    for (; i + 2 * LANES <= group; i += 2 * LANES) {
+    const int64_t whole = group / (2 * LANES) * (2 * LANES);
+    for (int64_t i = 0; i < whole; i += 2 * LANES) {
       most = narrow_magnitude(x, i, group, most, &rest, &other);
       most = narrow_magnitude(x, i + LANES, group, most, &rest, &other);
     }
-    for (; i < group; i += LANES) most = narrow_magnitude(x, i, group, most, &rest, &other);
+    for (int64_t i = whole; i < group; i += LANES) most = narrow_magnitude(x, i, group, most, &rest, &other);
     vec_store_first(high + g, narrow_fold(most, 0), 1);
   }
   return vec_add(rest, other);

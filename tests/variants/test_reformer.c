@@ -461,8 +461,8 @@ static void test_refused(void **state) {
   REFUSED(t.dim = 0, FOVEA_ERROR_ARGUMENT, "tensors.dim is 0");
   REFUSED(t.y_type = (fovea_type)3, FOVEA_ERROR_ARGUMENT, "tensors.y_type is 3");
   REFUSED(lengths[1] = 9, FOVEA_ERROR_ARGUMENT, "lens[1] is 9");
-  REFUSED(t.lens = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
-          FOVEA_ERROR_ARGUMENT, "lens is 1 bytes off"); /* before its numbers are read */
+  REFUSED(t.lens = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1), FOVEA_ERROR_ARGUMENT,
+          "lens is 1 bytes off"); /* before its numbers are read */
   REFUSED((l.rounds = INT64_MAX, l.buckets = INT64_MAX - 1,
            fovea_nn_lsh_tensors_init(&t, &l, 1, 1, 1, 1, NULL, NULL, NULL, NULL)),
           FOVEA_ERROR_ARGUMENT, "lsh.rounds is"); /* the initialiser does not overflow */
