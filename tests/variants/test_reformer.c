@@ -418,7 +418,8 @@ static void test_oracles(void **state) {
 
 /* ---- Refusals ----------------------------------------------------------------------------------------------- */
 
-static float numbers[256], results[128];
+static float numbers[256];
+static _Alignas(int64_t) float results[128]; /* numbers of buckets may lie there */
 
 #define REFUSED(change, status, word)                                                                              \
   do {                                                                                                             \
