@@ -94,7 +94,7 @@ stage_mingw() {
 # with a clang that knows the instructions of neon_bf16 and neon_fhm. These compilations are here, not in the stages of
 # their systems, because each keeps one CPU busy for a minute.
 stage_bare() {
-  local library compilers=("gcc -O2" "aarch64-linux-gnu-gcc -O2" "arm-linux-gnueabihf-gcc -O2")
+  local library compilers=("aarch64-linux-gnu-gcc -O2" "arm-linux-gnueabihf-gcc -O2") # these take longest
   need_packages bare armv7
   if [ "$(uname -m)" = x86_64 ]; then
     need_packages mingw
@@ -113,6 +113,7 @@ stage_bare() {
   else
     compilers+=("clang -O2")
   fi
+  compilers+=("gcc -O2" "gcc warnings" "aarch64-linux-gnu-gcc warnings" "arm-linux-gnueabihf-gcc warnings")
   printf '%s\n' "${compilers[@]}" | xargs -d '\n' -P "$jobs" -I {} tests/install/bare.sh {} build/bare
 }
 

@@ -34,7 +34,7 @@ try core formats lists outputs terms bf16 int8 states explain scaling
 if [ "$(uname -m)" = x86_64 ] && cc --version | grep -q Free; then
   "$root/tests/audit/size.sh" objdump x86_64 "$out/core/libfovea.so:preset_core"
 fi
-build inference -DFOVEA_PRESET=inference
+build inference -DFOVEA_PRESET=inference -DFOVEA_ISAS=avx2,neon
 try inference lists outputs terms
 build no_decode -DFOVEA_WITHOUT_DECODE=ON -DFOVEA_ISAS=avx2,neon
 try no_decode decode lists
