@@ -50,8 +50,8 @@ if(WIN32)
 endif()
 # Levels of optimisation: -O3 for the kernels of exact attention and of decoding; -O2 for other kernels, and for C that small
 # calls spend time in; -Os for all other C, also for portable kernels where they are only the fallback.
-# Nothing is aligned but loops of -O3. Nothing here throws, so nothing needs tables to unwind it; but
-# Windows wants such tables for every function. Debuggers read the tables of -g.
+# The compiler aligns only loops of -O3. Nothing here throws, so nothing needs tables to unwind it; but Windows wants such
+# tables for every function. Debuggers read the tables of -g.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB kernel_sources arch/*/*.c)
   file(GLOB other_sources src/*/*.c)

@@ -9,12 +9,10 @@
 typedef struct field {
   const char *name;
   unsigned short offset, size;
-  int feature;
 } field;
 
 static const field fields[] = {
-#define FIELD(NAME, field, kind, unset)                                                                            \
-  {#field, offsetof(fovea_problem, field), sizeof((fovea_problem *)0)->field, FOVEA_FEATURE_##NAME},
+#define FIELD(NAME, field, kind, unset) {#field, offsetof(fovea_problem, field), sizeof((fovea_problem *)0)->field},
 #include "../src/feature/list.inc"
 };
 
