@@ -18,11 +18,10 @@ enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_ELU + 1 };
 /* Copies dims of up to FOVEA_NN_PANELS panels of weights as f32: to[panel][dim][output], FOVEA_DOT_PIECE dims each.
  * Outputs that do not exist become zeros. */
 typedef struct fovea_nn_widen_args {
-  const void *weights; /* dim 0 of the first output: of its row, or of its panel */
+  const void *weights; /* the first dim of the first output: of its row, or of its panel */
   fovea_type type;
   int in_panels;
   int64_t stride; /* elements from row to row, or from panel to panel */
-  int64_t dim;    /* the first dim, a multiple of FOVEA_DOT_PIECE */
   int dims, outs;
   float *to;
 } fovea_nn_widen_args;

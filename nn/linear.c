@@ -13,14 +13,14 @@ int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type) {
   int64_t elements;
   if (in < 1 || out < 1 || in > FOVEA_DIM_LIMIT || out > FOVEA_DIM_LIMIT || (unsigned)type >= FOVEA_TYPES) return 0;
   const int64_t panels = fovea_nn_padded(out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL;
-  if (__builtin_mul_overflow(panels, fovea_nn_panel_stride(in, type), &elements)) return 0;
+  if (__builtin_mul_overflow(panels, fovea_nn_panel_size(in, type), &elements)) return 0;
   return elements > INT64_C(1) << 57 ? 0 : elements;
 }
 
 fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear) {
   const fovea_nn_linear *l = linear;
   if (l->layout == FOVEA_NN_WEIGHTS_IN_PANELS) {
-    const int64_t dim = fovea_nn_panel_stride(l->in, l->weight_type);
+    const int64_t dim = fovea_nn_panel_size(l->in, l->weight_type);
     return (fovea_nn_matrix){
         "weights", l->weights, l->weight_type, fovea_nn_padded(l->out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL, dim, dim};
   }

@@ -5,6 +5,7 @@
 #include "../arch/nn_kernels.h"
 #include "../src/base/types.h"
 #include "matrix.h"
+#include "panels.h"
 
 /* The most rows of a task; rows of x, and panels of W, of which a piece is copied at a time. Sums and copies lie on
  * the stack: 44 KB. */
@@ -21,15 +22,6 @@ typedef struct fovea_nn_linear_job {
   int64_t task_groups;
   int64_t tasks;
 } fovea_nn_linear_job;
-
-static inline int64_t fovea_nn_padded(int64_t size, int64_t step) {
-  return size / step * step + (size % step > 0 ? step : 0);
-}
-
-/* Elements from a panel to the next. */
-static inline int64_t fovea_nn_panel_stride(int64_t in, fovea_type type) {
-  return fovea_nn_padded(in, fovea_dims_together(type)) * FOVEA_NN_PANEL;
-}
 
 /* The weights as one matrix, rows of W or panels; and the bias. */
 fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear);

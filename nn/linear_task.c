@@ -38,9 +38,10 @@ static int x_is_safe(const fovea_nn_linear_job *job, const task_tile *tile, task
 static int multiply_pairs(const fovea_nn_linear_job *job, const task_tile *tile, task_pieces *pieces,
                           fovea_nn_dot_args *args) {
   const fovea_nn_linear_rows *rows = job->rows;
-  const int64_t stride = fovea_nn_panel_stride(job->linear->in, FOVEA_BF16);
-  const uint16_t *weights =
-      (const uint16_t *)job->linear->weights + tile->out / FOVEA_NN_PANEL * stride + tile->dim * FOVEA_NN_PANEL;
+  const fovea_nn_linear *linear = job->linear;
+  const int64_t stride = fovea_nn_panel_stride(linear->in, FOVEA_BF16, tile->dim);
+  const uint16_t *weights = (const uint16_t *)linear->weights +
+                            fovea_nn_panel_place(linear->in, linear->out, FOVEA_BF16, tile->dim, tile->out);
   const int panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
   if (!x_is_safe(job, tile, pieces)) return 0;
   if (!job->pairs->safe(weights, stride, panels, (tile->dims + 1) / 2 * 2 * FOVEA_NN_PANEL)) return 0;
@@ -76,22 +77,23 @@ static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, cons
                                             task_memory *memory, fovea_nn_dot_args *args) {
   const fovea_nn_linear *linear = job->linear;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
-  const int64_t stride = in_panels ? fovea_nn_panel_stride(linear->in, linear->weight_type) : linear->weight_stride;
+  const fovea_type type = linear->weight_type;
   const int64_t out = tile->out + (int64_t)panel * FOVEA_NN_PANEL;
-  const void *weights =
-      fovea_element(linear->weights, linear->weight_type, (in_panels ? out / FOVEA_NN_PANEL : out) * stride);
+  const int64_t stride = in_panels ? fovea_nn_panel_stride(linear->in, type, tile->dim) : linear->weight_stride;
+  const void *weights = fovea_element(
+      linear->weights, type,
+      in_panels ? fovea_nn_panel_place(linear->in, linear->out, type, tile->dim, out) : out * stride + tile->dim);
   const int rest = tile->outs - panel * FOVEA_NN_PANEL, most = args->panels * FOVEA_NN_PANEL;
-  if (in_panels && (linear->weight_type == FOVEA_F32 || tile->rows <= FOVEA_NN_FEW_ROWS)) {
-    args->weights = fovea_element(weights, linear->weight_type, tile->dim * FOVEA_NN_PANEL);
+  if (in_panels && (type == FOVEA_F32 || tile->rows <= FOVEA_NN_FEW_ROWS)) {
+    args->weights = weights;
     args->panel_stride = stride;
-    args->type = linear->weight_type;
-    return linear->weight_type == FOVEA_F32 ? job->kernels->dot : job->kernels->dot_few;
+    args->type = type;
+    return type == FOVEA_F32 ? job->kernels->dot : job->kernels->dot_few;
   }
   const fovea_nn_widen_args widen = {.weights = weights,
-                                     .type = linear->weight_type,
+                                     .type = type,
                                      .in_panels = in_panels,
                                      .stride = stride,
-                                     .dim = tile->dim,
                                      .dims = tile->dims,
                                      .outs = rest < most ? rest : most,
                                      .to = memory->weights};

@@ -17,16 +17,17 @@ typedef struct pack_job {
 static void pack_panel(const void *data, int64_t panel, int worker) {
   const pack_job *job = data;
   const fovea_nn_linear *l = job->linear;
-  const int64_t element = fovea_bytes(l->weight_type, 1), together = fovea_dims_together(l->weight_type);
-  const int64_t in = fovea_nn_padded(l->in, together), stride = in * FOVEA_NN_PANEL;
-  char *to = job->panels + panel * stride * element;
+  const int64_t element = fovea_bytes(l->weight_type, 1), first = panel * FOVEA_NN_PANEL;
   (void)worker;
-  memset(to, 0, (size_t)(stride * element));
-  for (int64_t i = 0; i < FOVEA_NN_PANEL && panel * FOVEA_NN_PANEL + i < l->out; i++) {
-    const char *row = fovea_element(l->weights, l->weight_type, (panel * FOVEA_NN_PANEL + i) * l->weight_stride);
+  for (int64_t d = 0; d < l->in; d += FOVEA_DOT_PIECE) {
+    const int64_t place = fovea_nn_panel_place(l->in, l->out, l->weight_type, d, first);
+    memset(job->panels + place * element, 0, (size_t)(fovea_nn_panel_stride(l->in, l->weight_type, d) * element));
+  }
+  for (int64_t o = first; o < first + FOVEA_NN_PANEL && o < l->out; o++) {
+    const char *row = fovea_element(l->weights, l->weight_type, o * l->weight_stride);
     for (int64_t d = 0; d < l->in; d++) {
-      const int64_t place = d / together * together * FOVEA_NN_PANEL + i * together + d % together;
-      memcpy(to + place * element, row + d * element, (size_t)element);
+      const int64_t place = fovea_nn_weight_place(l->in, l->out, l->weight_type, d, o);
+      memcpy(job->panels + place * element, row + d * element, (size_t)element);
     }
   }
 }

@@ -44,9 +44,9 @@ typedef enum fovea_nn_activation {
   FOVEA_NN_ELU = 5        /* x where x is above 0, else e^x - 1 (Clevert et al., 2016) */
 } fovea_nn_activation;
 
-/* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS: panels of
- * FOVEA_PANEL_ROWS outputs each, as K panels of a cache hold keys (fovea_key_layout): dim by dim, the 16 outputs
- * side by side, of bf16 two dims of each. fovea_nn_pack() makes them. */
+/* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS:
+ * [piece of 128 dims][panel of 16 outputs][dim][output], of bf16 two dims of an output side by side; the last piece has
+ * the dims that are left over. fovea_nn_pack() makes them, the same for every instruction set. */
 typedef enum fovea_nn_layout { FOVEA_NN_WEIGHTS_IN_ROWS = 0, FOVEA_NN_WEIGHTS_IN_PANELS = 1 } fovea_nn_layout;
 
 /* A linear layer y = act(x W^T + b) * gate + residual. W is (out, in), as PyTorch's nn.Linear stores it. */

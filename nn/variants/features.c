@@ -34,9 +34,8 @@ static void make_panels(const fovea_nn_feature_map *map, const float *rows, int6
                         float *panels) {
   for (int64_t piece = 0; piece < map->pieces; piece++, panels += GROUP_NUMBERS) {
     const int64_t dim = piece * FOVEA_DOT_PIECE, rest = map->dim - dim;
-    const fovea_nn_widen_args args = {.weights = rows,
+    const fovea_nn_widen_args args = {.weights = rows + dim,
                                       .stride = stride,
-                                      .dim = dim,
                                       .dims = rest < FOVEA_DOT_PIECE ? (int)rest : FOVEA_DOT_PIECE,
                                       .outs = count,
                                       .to = panels};

@@ -55,13 +55,11 @@ int64_t fovea_nn_latent_value_elements(const fovea_nn_latent_call *call) {
 /* Panels of a matrix whose output `o` has dim `d` at element d * dim_step + o * output_step. */
 static void pack(const void *from, fovea_type type, int64_t dims, int64_t outputs, int64_t dim_step,
                  int64_t output_step, void *to) {
-  const int64_t together = fovea_dims_together(type), stride = fovea_nn_panel_stride(dims, type);
   const size_t size = (size_t)fovea_bytes(type, 1);
   memset(to, 0, (size_t)fovea_bytes(type, fovea_nn_panel_elements(dims, outputs, type)));
   for (int64_t o = 0; o < outputs; o++) {
-    const int64_t place = o / FOVEA_NN_PANEL * stride + o % FOVEA_NN_PANEL * together;
     for (int64_t d = 0; d < dims; d++) {
-      const int64_t at = place + d / together * together * FOVEA_NN_PANEL + d % together;
+      const int64_t at = fovea_nn_weight_place(dims, outputs, type, d, o);
       memcpy(fovea_output_element(to, type, at), fovea_element(from, type, d * dim_step + o * output_step), size);
     }
   }

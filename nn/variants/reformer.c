@@ -40,13 +40,14 @@ static layout lay_out(const fovea_nn_lsh_call *call, size_t run, int workers) {
   return l;
 }
 
-/* R of a round: [panel][dim][column]. Columns that do not exist are zeros. */
+/* R of a round as packed weights. Columns that do not exist are zeros. */
 static void pack(const float *rotations, int64_t stride, int64_t dim, int64_t columns, float *panels) {
-  for (int64_t first = 0; first < columns; first += FOVEA_NN_PANEL, panels += dim * FOVEA_NN_PANEL) {
+  for (int64_t first = 0; first < columns; first += FOVEA_NN_PANEL) {
     const int64_t count = columns - first < FOVEA_NN_PANEL ? columns - first : FOVEA_NN_PANEL;
     for (int64_t d = 0; d < dim; d++) {
-      memset(panels + d * FOVEA_NN_PANEL, 0, FOVEA_NN_PANEL * sizeof *panels);
-      memcpy(panels + d * FOVEA_NN_PANEL, rotations + d * stride + first, (size_t)count * sizeof *panels);
+      float *to = panels + fovea_nn_weight_place(dim, columns, FOVEA_F32, d, first);
+      memset(to, 0, FOVEA_NN_PANEL * sizeof *to);
+      memcpy(to, rotations + d * stride + first, (size_t)count * sizeof *to);
     }
   }
 }

@@ -116,10 +116,9 @@ static void multiply(const tile *t, int64_t key, int keys) {
   const int64_t from = t->entry * s->k_strides.batch + key * s->k_strides.row;
   for (int64_t dim = 0; dim < s->dim; dim += FOVEA_DOT_PIECE) {
     const int64_t rest = s->dim - dim;
-    const fovea_nn_widen_args widen = {.weights = fovea_element(s->k, s->k_type, from),
+    const fovea_nn_widen_args widen = {.weights = fovea_element(s->k, s->k_type, from + dim),
                                        .type = s->k_type,
                                        .stride = s->k_strides.row,
-                                       .dim = dim,
                                        .dims = (int)(rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE),
                                        .outs = keys,
                                        .to = t->panels};

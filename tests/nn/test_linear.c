@@ -243,10 +243,49 @@ static void test_rows_alone(void **state) {
   layer_destroy(&layer);
 }
 
+/* The panels as one stream: pieces of 128 dims, panels of 16 outputs, dims, outputs; of bf16 two dims of an output. */
+static void assert_stream(int64_t in, int64_t out, fovea_type type) {
+  const int64_t size = (int64_t)type_size(type), together = type == FOVEA_BF16 ? 2 : 1;
+  fovea_nn_linear linear;
+  char *weights = malloc((size_t)(in * out * size)), *panels, *at;
+  assert_non_null(weights);
+  for (int64_t i = 0; i < in * out * size; i++) weights[i] = (char)(i / size % 251 + i % size + 1);
+  fovea_nn_linear_init(&linear, in, out, weights);
+  linear.weight_type = type;
+  at = panels = malloc((size_t)(fovea_nn_panel_elements(in, out, type) * size));
+  assert_non_null(panels);
+  assert_int_equal(fovea_nn_pack(&linear, panels, NULL, NULL), FOVEA_OK);
+  for (int64_t piece = 0; piece < in; piece += 128) {
+    for (int64_t panel = 0; panel < out; panel += 16) {
+      for (int64_t d = piece; d < piece + 128 && d < in; d += together) {
+        for (int64_t i = 0; i < 16 * together; i++, at += size) {
+          const int64_t row = panel + i / together, dim = d + i % together;
+          const char zero[4] = {0}, *from = weights + (row * in + dim) * size;
+          assert_memory_equal(at, row < out && dim < in ? from : zero, (size_t)size);
+        }
+      }
+    }
+  }
+  assert_int_equal(at - panels, fovea_nn_panel_elements(in, out, type) * size);
+  free(panels);
+  free(weights);
+}
+
+static void test_stream(void **state) {
+  const fovea_type types[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16};
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    assert_stream(300, 37, types[i]);
+    assert_stream(129, 16, types[i]);
+    assert_stream(5, 1, types[i]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes), cmocka_unit_test(test_types),   cmocka_unit_test(test_epilogues),
-      cmocka_unit_test(test_bf16),  cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_sizes),  cmocka_unit_test(test_types),   cmocka_unit_test(test_epilogues),
+      cmocka_unit_test(test_bf16),   cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_stream),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

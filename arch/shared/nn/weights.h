@@ -35,7 +35,7 @@ FOVEA_INLINE void weights_of_lanes(const fovea_nn_widen_args *args, int out, flo
   FOVEA_NO_UNROLL
   for (int d = 0; d < args->dims; d += LANES) {
     const int dims = args->dims - d < LANES ? args->dims - d : LANES;
-    weights_square(rows, count, args->dim + d, dims, to + d * FOVEA_NN_PANEL, type);
+    weights_square(rows, count, d, dims, to + d * FOVEA_NN_PANEL, type);
   }
 }
 
@@ -69,7 +69,7 @@ FOVEA_INLINE void weights_of_panel(const void *panel, int dims, float *to, const
 
 FOVEA_INLINE void weights_of_panels(const fovea_nn_widen_args *args, const fovea_type type) {
   for (int out = 0, panel = 0; out < args->outs; out += FOVEA_NN_PANEL, panel++) {
-    const void *first = typed_at(args->weights, panel * args->stride + args->dim * FOVEA_NN_PANEL, type);
+    const void *first = typed_at(args->weights, panel * args->stride, type);
     weights_of_panel(first, args->dims, args->to + panel * FOVEA_DOT_PIECE * FOVEA_NN_PANEL, type);
   }
 }
