@@ -7,7 +7,7 @@
 #include "variant_kernels.h"
 
 /* How many activations there are. */
-enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_ELU + 1 };
+enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_ACTIVATION_ELU + 1 };
 
 /* Outputs of a panel of weights: panel[dim / together][output][dim % together]. */
 #define FOVEA_NN_PANEL FOVEA_PANEL_ROWS

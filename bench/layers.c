@@ -31,9 +31,9 @@ static const layer_shape norms[] = {
 };
 
 static const layer_shape activations[] = {
-    {.name = "activate/d1536/gelu", .rows = 32, .in = 1536, .activation = FOVEA_NN_GELU},
-    {.name = "activate/d1536/gelu_tanh", .rows = 32, .in = 1536, .activation = FOVEA_NN_GELU_TANH},
-    {.name = "activate/d1536/silu", .rows = 32, .in = 1536, .activation = FOVEA_NN_SILU},
+    {.name = "activate/d1536/gelu", .rows = 32, .in = 1536, .activation = FOVEA_NN_ACTIVATION_GELU},
+    {.name = "activate/d1536/gelu_tanh", .rows = 32, .in = 1536, .activation = FOVEA_NN_ACTIVATION_GELU_TANH},
+    {.name = "activate/d1536/silu", .rows = 32, .in = 1536, .activation = FOVEA_NN_ACTIVATION_SILU},
 };
 
 static const layer_shape additives[] = {{.name = "additive/q512_s512_d128/full", .rows = 512, .in = 128}};

@@ -121,7 +121,7 @@ static int make_linears(void) {
       return 0;
     layer.linears[i].bias = layer.biases[i];
   }
-  layer.linears[UP].activation = FOVEA_NN_GELU;
+  layer.linears[UP].activation = FOVEA_NN_ACTIVATION_GELU;
   return 1;
 }
 
@@ -211,7 +211,7 @@ void bench_encoder(bench_round *round, const void *argument) {
     return;
   }
   fovea_nn_linear plain = layer.linears[UP];
-  plain.activation = FOVEA_NN_LINEAR;
+  plain.activation = FOVEA_NN_ACTIVATION_NONE;
   const double before = layer_time(run_block, NULL);
   memset(layer.parts, 0, sizeof layer.parts);
   const double steps = layer_time(run_steps, NULL);

@@ -121,17 +121,17 @@ static fovea_status check_unused(const fovea_nn_additive_call *call, fovea_error
 
 static fovea_status check_activation(fovea_nn_additive_call *call, fovea_error *error) {
   const fovea_nn_additive *a = &call->additive;
-  const fovea_bounded activation = {"activation", (int)a->activation, 0, FOVEA_NN_ADDITIVE_LEAKY_RELU};
+  const fovea_bounded activation = {"activation", (int)a->activation, 0, FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU};
   const fovea_status status = fovea_validate_bounds("additive", &activation, 1, error);
   if (status) return status;
-  call->leaky = a->activation == FOVEA_NN_ADDITIVE_LEAKY_RELU;
+  call->leaky = a->activation == FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU;
   const fovea_float_state caller = fovea_float_begin();
   const int unset = a->leaky_slope == 0, holds = a->leaky_slope >= 0 && a->leaky_slope < 1;
   call->slope = holds ? (float)a->leaky_slope : 0;
   fovea_float_end(caller);
   if (!call->leaky && !unset) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "leaky_slope is %g and would not be used: activation is FOVEA_NN_ADDITIVE_TANH",
+                      "leaky_slope is %g and would not be used: activation is FOVEA_NN_ADDITIVE_ACTIVATION_TANH",
                       a->leaky_slope);
   }
   if (holds) return FOVEA_OK;

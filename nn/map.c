@@ -70,7 +70,7 @@ fovea_status fovea_nn_softmax(const fovea_nn_map *given, const fovea_execution *
   const fovea_nn_kernels *kernels;
   const fovea_status status = prepare(given, &map, given_execution, &execution, &kernels, error);
   if (status) return status;
-  const map_job data = {&map, kernels, FOVEA_NN_LINEAR};
+  const map_job data = {&map, kernels, FOVEA_NN_ACTIVATION_NONE};
   const fovea_nn_row_job job = {map.rows, map.dim, 25, &data, softmax};
   fovea_nn_run_rows(&job, &execution);
   return FOVEA_OK;

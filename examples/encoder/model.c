@@ -26,7 +26,7 @@ static void make_layer(struct layer *layer, const struct weights *weights, int i
   make_linear(&layer->output, dim, dim, parts[PART_OUTPUT], NULL);
   make_linear(&layer->up, dim, hidden, parts[PART_UP], parts[PART_UP_BIAS]);
   make_linear(&layer->down, hidden, dim, parts[PART_DOWN], parts[PART_DOWN_BIAS]);
-  layer->up.activation = FOVEA_NN_RELU;
+  layer->up.activation = FOVEA_NN_ACTIVATION_RELU;
   make_norm(&layer->self_norm, parts[PART_SELF_GAMMA], parts[PART_SELF_BETA]);
   make_norm(&layer->feed_norm, parts[PART_FEED_GAMMA], parts[PART_FEED_BETA]);
   fovea_nn_attention_init(&layer->attention, &layer->query, &layer->key, &layer->value, &layer->output);

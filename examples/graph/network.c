@@ -90,7 +90,7 @@ static bool run(struct network *network, const struct club *club, const char *is
   for (int64_t i = 0; i < nodes; i++) x[i * nodes + i] = 1;
   if (!run_layer(&network->first, club, &execution, x, projected, answers->first, hidden, failure)) return false;
   fovea_nn_map_init(&elu, nodes, width, hidden, hidden);
-  if (!holds(fovea_nn_activate(&elu, FOVEA_NN_ELU, &execution, &error), &error, failure) ||
+  if (!holds(fovea_nn_activate(&elu, FOVEA_NN_ACTIVATION_ELU, &execution, &error), &error, failure) ||
       !run_layer(&network->second, club, &execution, hidden, projected, answers->second, answers->logits, failure))
     return false;
   for (int64_t i = 0; i < nodes * PARTS; i++)

@@ -41,7 +41,8 @@ static bool take_vector(struct model *model, const char *name, int64_t count, co
   fovea_nn_map_init(&map, 1, count, numbers.data, converted);
   map.x_type = numbers.type;
   *vector = converted;
-  return fovea_nn_activate(&map, FOVEA_NN_LINEAR, NULL, &error) == FOVEA_OK || fail(failure, model, name, &error);
+  return fovea_nn_activate(&map, FOVEA_NN_ACTIVATION_NONE, NULL, &error) == FOVEA_OK ||
+         fail(failure, model, name, &error);
 }
 
 static bool take_linear(struct model *model, const char *name, int64_t in, int64_t out, fovea_nn_linear *linear,
@@ -143,7 +144,7 @@ static bool read_layer(struct model *model, int number, struct failure *failure)
     snprintf(name, sizeof name, "encoder.layer.%d.%s", number, linears[i].name);
     if (!take_linear(model, name, linears[i].in, linears[i].out, linears[i].linear, failure)) return false;
   }
-  layer->up.activation = FOVEA_NN_GELU;
+  layer->up.activation = FOVEA_NN_ACTIVATION_GELU;
   snprintf(name, sizeof name, "encoder.layer.%d.attention.output.LayerNorm", number);
   if (!take_norm(model, name, &layer->self_norm, failure)) return false;
   snprintf(name, sizeof name, "encoder.layer.%d.output.LayerNorm", number);

@@ -47,7 +47,7 @@ static bool make_layer(struct model *model, int index, float *rows, float **pane
     const uint64_t seed = (uint64_t)(index * LINEARS + i + 1);
     if (!make_linear(linears[i].linear, linears[i].in, linears[i].out, seed, rows, panels, failure)) return false;
   }
-  l->up.activation = FOVEA_NN_GELU;
+  l->up.activation = FOVEA_NN_ACTIVATION_GELU;
   for (int i = 0; i < 2; i++) {
     fovea_nn_norm_init(&l->norms[i], FOVEA_NN_LAYER_NORM, DIM);
   }

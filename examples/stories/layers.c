@@ -56,7 +56,7 @@ static void connect(struct layers *layers, const struct model *model) {
     struct layer *layer = &layers->layer[i];
     set_norm(&layer->attention_norm, dim, model->attention_norm + i * dim);
     set_norm(&layer->hidden_norm, dim, model->hidden_norm + i * dim);
-    layer->gate.activation = FOVEA_NN_SILU;
+    layer->gate.activation = FOVEA_NN_ACTIVATION_SILU;
     fovea_nn_attention_init(&layer->attention, &layer->query, &layer->key, &layer->value, &layer->output);
     layer->attention.rotary = &layers->rotary;
     fovea_nn_block_init(&layer->block, &layer->attention, &layer->attention_norm, &layer->gate, &layer->down,

@@ -74,7 +74,7 @@ static bool read_layer(struct model *model, int number, struct failure *failure)
       !take_norm(model, name[4], &layer->self_norm, failure) ||
       !take_norm(model, name[5], &layer->feed_norm, failure))
     return false;
-  layer->up.activation = FOVEA_NN_GELU;
+  layer->up.activation = FOVEA_NN_ACTIVATION_GELU;
   fovea_nn_attention_init(&layer->attention, &layer->query, &layer->key, &layer->value, &layer->output);
   fovea_nn_block_init(&layer->block, &layer->attention, &layer->self_norm, &layer->up, &layer->down,
                       &layer->feed_norm);

@@ -36,12 +36,12 @@ extern "C" {
 /* What is applied to each output. Errors are at most 2 units in the last place of the result (docs/numerics.md,
  * L2). */
 typedef enum fovea_nn_activation {
-  FOVEA_NN_LINEAR = 0,    /* nothing */
-  FOVEA_NN_RELU = 1,      /* max(x, 0) */
-  FOVEA_NN_GELU = 2,      /* x Phi(x) = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks & Gimpel, 2016) */
-  FOVEA_NN_GELU_TANH = 3, /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, its approximation */
-  FOVEA_NN_SILU = 4,      /* x / (1 + e^-x), also called Swish */
-  FOVEA_NN_ELU = 5        /* x where x is above 0, else e^x - 1 (Clevert et al., 2016) */
+  FOVEA_NN_ACTIVATION_NONE = 0,      /* nothing */
+  FOVEA_NN_ACTIVATION_RELU = 1,      /* max(x, 0) */
+  FOVEA_NN_ACTIVATION_GELU = 2,      /* x Phi(x) = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks & Gimpel, 2016) */
+  FOVEA_NN_ACTIVATION_GELU_TANH = 3, /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, its approximation */
+  FOVEA_NN_ACTIVATION_SILU = 4,      /* x / (1 + e^-x), also called Swish */
+  FOVEA_NN_ACTIVATION_ELU = 5        /* x where x is above 0, else e^x - 1 (Clevert et al., 2016) */
 } fovea_nn_activation;
 
 /* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS:
@@ -59,7 +59,7 @@ typedef struct fovea_nn_linear {
   int64_t weight_stride;  /* elements from row to row of W; default: FOVEA_CONTIGUOUS, `in`. Of panels: the default,
                              or 0 */
   const float *bias;      /* `out` numbers; NULL (default): none */
-  fovea_nn_activation activation; /* default FOVEA_NN_LINEAR */
+  fovea_nn_activation activation; /* default FOVEA_NN_ACTIVATION_NONE */
 } fovea_nn_linear;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_linear_init(). */
@@ -139,7 +139,8 @@ static inline void fovea_nn_map_init(fovea_nn_map *map, int64_t rows, int64_t di
   fovea_nn_map_init_sized(map, sizeof *map, rows, dim, x, y);
 }
 
-/* Applies an activation to each number: the same as after a linear layer. FOVEA_NN_LINEAR converts types. */
+/* Applies an activation to each number: the same as after a linear layer. FOVEA_NN_ACTIVATION_NONE converts
+ * types. */
 FOVEA_NN_API fovea_status fovea_nn_activate(const fovea_nn_map *map, fovea_nn_activation activation,
                                             const fovea_execution *execution, fovea_error *error);
 

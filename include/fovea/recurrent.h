@@ -10,8 +10,8 @@ extern "C" {
 
 /* What additive attention applies to the sum of a query and a key. */
 typedef enum fovea_nn_additive_activation {
-  FOVEA_NN_ADDITIVE_TANH = 0,      /* tanh(x) */
-  FOVEA_NN_ADDITIVE_LEAKY_RELU = 1 /* x where x is above 0, else leaky_slope * x */
+  FOVEA_NN_ADDITIVE_ACTIVATION_TANH = 0,      /* tanh(x) */
+  FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU = 1 /* x where x is above 0, else leaky_slope * x */
 } fovea_nn_additive_activation;
 
 /* Additive attention (Bahdanau et al., 2015): a decoder's queries attend over an encoder's keys and values with the
@@ -34,7 +34,7 @@ typedef struct fovea_nn_additive {
   /* Wq with the bias b, and Wk: any linear layers with `dim` outputs. NULL (default): queries (keys) are projected
    * already, in f32. Project keys once for all steps of a decoder. */
   const fovea_nn_linear *query, *key;
-  fovea_nn_additive_activation activation; /* default FOVEA_NN_ADDITIVE_TANH */
+  fovea_nn_additive_activation activation; /* default FOVEA_NN_ADDITIVE_ACTIVATION_TANH */
   double leaky_slope;                      /* with LEAKY_RELU: from 0 (default) to below 1; GATv2 has 0.2 */
 } fovea_nn_additive;
 

@@ -64,7 +64,7 @@ static fovea_status check_kv_b(fovea_nn_latent_call *call, fovea_error *error) {
   if (call->kv_b.layout != FOVEA_NN_WEIGHTS_IN_ROWS) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_b_proj.layout is not FOVEA_NN_WEIGHTS_IN_ROWS");
   }
-  if (!call->kv_b.bias && call->kv_b.activation == FOVEA_NN_LINEAR) return FOVEA_OK;
+  if (!call->kv_b.bias && call->kv_b.activation == FOVEA_NN_ACTIVATION_NONE) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "kv_b_proj.%s is set and would not be used",
                     call->kv_b.bias ? "bias" : "activation");
 }

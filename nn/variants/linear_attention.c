@@ -278,7 +278,7 @@ static void store_state(const head_part *p) {
         .y = {present + column, FOVEA_F32, t->present_strides.row},
         .rows = p->call->attention.k_dim,
         .dim = rest < FOVEA_NN_STATE_COLUMNS ? rest : FOVEA_NN_STATE_COLUMNS,
-        .activation = FOVEA_NN_LINEAR,
+        .activation = FOVEA_NN_ACTIVATION_NONE,
     };
     p->call->kernels->activate(&args);
   }

@@ -130,7 +130,7 @@ static fovea_status write_result(const fovea_nn_longformer_call *call, const flo
   fovea_nn_map_init(&map, count, options->heads * options->v_dim, o, r->y);
   map.y_type = r->y_type;
   map.y_stride = r->y_stride;
-  return fovea_nn_activate(&map, FOVEA_NN_LINEAR, execution, error);
+  return fovea_nn_activate(&map, FOVEA_NN_ACTIVATION_NONE, execution, error);
 }
 
 static fovea_status run(const fovea_nn_longformer_call *call, const parts *parts, fovea_error *error) {

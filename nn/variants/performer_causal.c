@@ -101,7 +101,7 @@ static void end_state(const causal_task *task) {
                                          .y = {to + features * v_dim, FOVEA_F32, features},
                                          .rows = 1,
                                          .dim = features,
-                                         .activation = FOVEA_NN_LINEAR};
+                                         .activation = FOVEA_NN_ACTIVATION_NONE};
   task->call->map.kernels->activate(&totals);
   for (int64_t panel = 0; panel < task->panels; panel++) {
     const int64_t column = panel * FOVEA_NN_PANEL, rest = task->columns - column;
@@ -110,7 +110,7 @@ static void end_state(const causal_task *task) {
         .y = {to + task->first + column, FOVEA_F32, v_dim},
         .rows = features,
         .dim = rest < FOVEA_NN_PANEL ? rest : FOVEA_NN_PANEL,
-        .activation = FOVEA_NN_LINEAR,
+        .activation = FOVEA_NN_ACTIVATION_NONE,
     };
     task->call->map.kernels->activate(&sums);
   }

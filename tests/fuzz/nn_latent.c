@@ -102,7 +102,7 @@ static int layers_have_meaning(void) {
   if (l->v_head_dim < 1 || l->qk_rope_head_dim < 0 || l->qk_rope_head_dim % 2 != 0) return 0;
   if (!nn_layer_has_meaning(kv_b) || kv_b->layout != FOVEA_NN_WEIGHTS_IN_ROWS || kv_b->bias) return 0;
   return kv_b->in == l->kv_lora_rank && kv_b->out == l->heads * (l->qk_nope_head_dim + l->v_head_dim) &&
-         kv_b->activation == FOVEA_NN_LINEAR;
+         kv_b->activation == FOVEA_NN_ACTIVATION_NONE;
 }
 
 static int absorb_has_meaning(const struct nn_scene *s) {

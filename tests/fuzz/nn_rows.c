@@ -108,8 +108,8 @@ static void make_map(struct nn_scene *s) {
 
 /* What is after the last activation is softmax. */
 static fovea_status run_map(struct nn_scene *s, const fovea_execution *e, fovea_error *error) {
-  return (int)s->activation == FOVEA_NN_ELU + 1 ? fovea_nn_softmax(&s->map, e, error)
-                                                : fovea_nn_activate(&s->map, s->activation, e, error);
+  return (int)s->activation == FOVEA_NN_ACTIVATION_ELU + 1 ? fovea_nn_softmax(&s->map, e, error)
+                                                           : fovea_nn_activate(&s->map, s->activation, e, error);
 }
 
 static int map_has_meaning(const struct nn_scene *s) {

@@ -132,15 +132,15 @@ static float contract_elu(float x) {
 
 float contract_nn_activation(float x, fovea_nn_activation activation) {
   switch (activation) {
-  case FOVEA_NN_RELU:
+  case FOVEA_NN_ACTIVATION_RELU:
     return contract_nn_relu(x);
-  case FOVEA_NN_GELU:
+  case FOVEA_NN_ACTIVATION_GELU:
     return contract_gelu(x);
-  case FOVEA_NN_GELU_TANH:
+  case FOVEA_NN_ACTIVATION_GELU_TANH:
     return contract_gelu_tanh(x);
-  case FOVEA_NN_SILU:
+  case FOVEA_NN_ACTIVATION_SILU:
     return contract_silu(x);
-  case FOVEA_NN_ELU:
+  case FOVEA_NN_ACTIVATION_ELU:
     return contract_elu(x);
   default:
     return x;

@@ -52,7 +52,7 @@ static void take_layer(struct source *source, struct stack_layer *l, int with_cr
   if (with_cross) take_attention(source, &l->cross_attention, l->cross);
   take_linear(source, &l->up, STACK_WIDTH, STACK_HIDDEN);
   take_linear(source, &l->down, STACK_HIDDEN, STACK_WIDTH);
-  l->up.activation = FOVEA_NN_RELU;
+  l->up.activation = FOVEA_NN_ACTIVATION_RELU;
   take_norm(source, &l->norms[0]);
   if (with_cross) take_norm(source, &l->norms[1]);
   take_norm(source, &l->norms[2]);

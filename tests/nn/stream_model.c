@@ -23,7 +23,7 @@ static void make_layer(struct model *m, int layer, int kind) {
     fovea_nn_linear_init(&p->linears[i], sizes[i][0], sizes[i][1], next + 1000 * i);
     p->linears[i].bias = next + 8000 + 100 * i;
   }
-  p->linears[4].activation = FOVEA_NN_SILU;
+  p->linears[4].activation = FOVEA_NN_ACTIVATION_SILU;
   for (int i = 0; i < 2; i++) {
     fovea_nn_norm_init(&p->norms[i], FOVEA_NN_LAYER_NORM, DIM);
     p->norms[i].gamma = next + 9000 + 100 * i;

@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACTIVATIONS = FOVEA_NN_ELU + 1 };
+enum { ACTIVATIONS = FOVEA_NN_ACTIVATION_ELU + 1 };
 
 static long double exact(long double x, fovea_nn_activation activation) {
   switch (activation) {
-  case FOVEA_NN_GELU:
+  case FOVEA_NN_ACTIVATION_GELU:
     return x * erfcl(-x * 0.707106781186547524400844362104849039L) / 2;
-  case FOVEA_NN_GELU_TANH:
+  case FOVEA_NN_ACTIVATION_GELU_TANH:
     return x / (1 + expl(-1.595769121605730711759784239737527475L * (x + 0.044715L * x * x * x)));
-  case FOVEA_NN_ELU:
+  case FOVEA_NN_ACTIVATION_ELU:
     return x > 0 ? x : expm1l(x);
   default:
     return x / (1 + expl(-x));
@@ -46,10 +46,10 @@ static void test_accuracy(void **state) {
     fovea_nn_activation activation;
     float hard; /* where its worst error was */
     double most;
-  } functions[] = {{"GELU", FOVEA_NN_GELU, -0x1.64ce6ep+3f, 2.0},
-                   {"GELU_TANH", FOVEA_NN_GELU_TANH, -0x1.69951cp+2f, 2.0},
-                   {"SiLU", FOVEA_NN_SILU, -0x1.7c3d4cp+5f, 2.0},
-                   {"ELU", FOVEA_NN_ELU, -0x1.2663d2p-2f, 1.3}};
+  } functions[] = {{"GELU", FOVEA_NN_ACTIVATION_GELU, -0x1.64ce6ep+3f, 2.0},
+                   {"GELU_TANH", FOVEA_NN_ACTIVATION_GELU_TANH, -0x1.69951cp+2f, 2.0},
+                   {"SiLU", FOVEA_NN_ACTIVATION_SILU, -0x1.7c3d4cp+5f, 2.0},
+                   {"ELU", FOVEA_NN_ACTIVATION_ELU, -0x1.2663d2p-2f, 1.3}};
   const uint32_t step = USUAL_OR_LONG(4001, 331);
   (void)state;
   if (sizeof(long double) == sizeof(double)) skip(); /* references need more digits than erfc in double has */
@@ -90,12 +90,12 @@ static void test_exp(void **state) {
 
 static void test_limits(void **state) {
   (void)state;
-  for (int i = FOVEA_NN_GELU; i < ACTIVATIONS; i++) {
+  for (int i = FOVEA_NN_ACTIVATION_GELU; i < ACTIVATIONS; i++) {
     const fovea_nn_activation activation = (fovea_nn_activation)i;
     assert_true(isnan(contract_nn_activation(NAN, activation)));
     assert_int_equal(bits_of(contract_nn_activation(INFINITY, activation)), bits_of(INFINITY));
     assert_int_equal(bits_of(contract_nn_activation(0x1.fffffep+127f, activation)), bits_of(0x1.fffffep+127f));
-    const float least = activation == FOVEA_NN_ELU ? -1 : 0;
+    const float least = activation == FOVEA_NN_ACTIVATION_ELU ? -1 : 0;
     assert_true(contract_nn_activation(-INFINITY, activation) == least);
     assert_true(contract_nn_activation(-0x1.fffffep+127f, activation) == least);
     assert_true(contract_nn_activation(0, activation) == 0 && contract_nn_activation(-0.0f, activation) == 0);
@@ -200,14 +200,14 @@ static void test_threads(void **state) {
     struct executor executor = {(enum task_order)order, 0};
     execution.parallel_context = &executor;
     matrix_spoil(&y);
-    assert_int_equal(fovea_nn_activate(&map, FOVEA_NN_GELU, &execution, NULL), FOVEA_OK);
+    assert_int_equal(fovea_nn_activate(&map, FOVEA_NN_ACTIVATION_GELU, &execution, NULL), FOVEA_OK);
     assert_matrix(&y, expected);
     assert_int_equal(executor.calls, 1);
   }
   map.y = x.memory.data; /* in place, on the library's threads */
   map.y_type = FOVEA_F32;
   map.y_stride = 1000;
-  assert_int_equal(fovea_nn_activate(&map, FOVEA_NN_GELU, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_activate(&map, FOVEA_NN_ACTIVATION_GELU, NULL, NULL), FOVEA_OK);
   for (int i = 0; i < 300000; i++) expected[i] = contract_nn_result(expected[i]);
   assert_matrix(&x, expected);
   matrix_destroy(&x);
@@ -241,7 +241,7 @@ static void test_errors(void **state) {
   assert_refused(&map, 1, FOVEA_ERROR_ARGUMENT, "y_stride");
   map = good, map.y = x + 1;
   assert_refused(&map, 1, FOVEA_ERROR_ARGUMENT, "y shares memory with x");
-  assert_int_equal(fovea_nn_activate(&good, FOVEA_NN_LINEAR, on_isa("none"), NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(fovea_nn_activate(&good, FOVEA_NN_ACTIVATION_NONE, on_isa("none"), NULL), FOVEA_ERROR_ARGUMENT);
   assert_refused(&good, ACTIVATIONS, FOVEA_ERROR_ARGUMENT, "activation");
   assert_refused(&good, -1, FOVEA_ERROR_ARGUMENT, "activation");
 }

@@ -221,7 +221,7 @@ static void problem_create(struct problem *p, const struct shape *t, struct gene
   for (int64_t b = 0; b < t->batch; b++) p->lens[b] = generator_below(generator, t->kv_len + 1);
   if (t->with_lens) tensors.kv_lens = p->lens;
   p->tensors = tensors;
-  if (t->slope != 0) p->additive.activation = FOVEA_NN_ADDITIVE_LEAKY_RELU;
+  if (t->slope != 0) p->additive.activation = FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU;
   p->additive.leaky_slope = fmax(t->slope, 0);
   make_edges(p, generator);
   make_mask(p, generator);

@@ -74,9 +74,9 @@ static void test_refused(void **state) {
   static const int64_t edges[] = {-9, 4, -1, 0, 1}, beyond[] = {0, 0, 0, 5, 0}, under[] = {0, 0, -2, 0, 0};
   REFUSED(a.activation = (fovea_nn_additive_activation)2, FOVEA_ERROR_ARGUMENT, "activation is 2");
   REFUSED(a.leaky_slope = 0.2, FOVEA_ERROR_UNUSED, "leaky_slope is 0.2");
-  REFUSED((a.activation = FOVEA_NN_ADDITIVE_LEAKY_RELU, a.leaky_slope = 1), FOVEA_ERROR_ARGUMENT,
+  REFUSED((a.activation = FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU, a.leaky_slope = 1), FOVEA_ERROR_ARGUMENT,
           "leaky_slope is 1");
-  REFUSED((a.activation = FOVEA_NN_ADDITIVE_LEAKY_RELU, a.leaky_slope = NAN), FOVEA_ERROR_ARGUMENT,
+  REFUSED((a.activation = FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU, a.leaky_slope = NAN), FOVEA_ERROR_ARGUMENT,
           "leaky_slope: nan");
   REFUSED(t.edge_keys = edges, FOVEA_ERROR_UNUSED, "edge_keys is set");
   REFUSED(t.edge_starts = starts, FOVEA_ERROR_ARGUMENT, "edge_keys is NULL");

@@ -59,7 +59,7 @@ static void make_parts(struct parts *p) {
   fovea_nn_linear_init(&p->up, WIDTH, HIDDEN, next + 9000);
   fovea_nn_linear_init(&p->gate, WIDTH, HIDDEN, next + 10000);
   fovea_nn_linear_init(&p->down, HIDDEN, WIDTH, next + 11000);
-  p->up.activation = FOVEA_NN_SILU;
+  p->up.activation = FOVEA_NN_ACTIVATION_SILU;
   for (int i = 0; i < 3; i++) make_norm(&p->norms[i], WIDTH, next + 12000 + 100 * i, next + 13000 + 100 * i);
   join(p);
 }
@@ -256,7 +256,7 @@ static void take_torch_layer(const struct test_case *test, struct parts *p) {
   fovea_nn_linear_init(&p->down, hidden, width, part(test, "", "linear2_weight"));
   p->up.bias = part(test, "", "linear1_bias");
   p->down.bias = part(test, "", "linear2_bias");
-  p->up.activation = strstr(test->name, "gelu") ? FOVEA_NN_GELU : FOVEA_NN_RELU;
+  p->up.activation = strstr(test->name, "gelu") ? FOVEA_NN_ACTIVATION_GELU : FOVEA_NN_ACTIVATION_RELU;
   make_norm(&p->norms[0], width, part(test, "", "norm1_weight"), part(test, "", "norm1_bias"));
   make_norm(&p->norms[2], width, part(test, decoder ? "norm3" : "norm2", "_weight"),
             part(test, decoder ? "norm3" : "norm2", "_bias"));
@@ -347,7 +347,7 @@ static void take_seed_layer(const struct test_case *test, int number, int64_t wi
   fovea_nn_linear_init(&p->down, hidden, width, part(test, prefix, "feed_forward_linear2_weight"));
   p->up.bias = part(test, prefix, "feed_forward_linear1_bias");
   p->down.bias = part(test, prefix, "feed_forward_linear2_bias");
-  p->up.activation = FOVEA_NN_RELU;
+  p->up.activation = FOVEA_NN_ACTIVATION_RELU;
   make_norm(&p->norms[0], width, part(test, prefix, "norm1_weight"), part(test, prefix, "norm1_bias"));
   make_norm(&p->norms[2], width, part(test, prefix, "norm2_weight"), part(test, prefix, "norm2_bias"));
   join(p);

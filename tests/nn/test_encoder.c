@@ -382,7 +382,7 @@ static void take_layer(const struct test_case *test, int number, int64_t width, 
   fovea_nn_linear_init(&l->down, hidden, width, part(test, prefix, "feed_forward_linear2_weight"));
   l->up.bias = part(test, prefix, "feed_forward_linear1_bias");
   l->down.bias = part(test, prefix, "feed_forward_linear2_bias");
-  l->up.activation = FOVEA_NN_RELU;
+  l->up.activation = FOVEA_NN_ACTIVATION_RELU;
   take_norm(&l->norms[0], width, part(test, prefix, "norm1_weight"), part(test, prefix, "norm1_bias"));
   take_norm(&l->norms[2], width, part(test, prefix, "norm2_weight"), part(test, prefix, "norm2_bias"));
   fovea_nn_block_init(&l->block, &l->self_attention, &l->norms[0], &l->up, &l->down, &l->norms[2]);

@@ -19,7 +19,7 @@ static void multiply(fovea_nn_linear linear, const void *from, fovea_type x_type
 
 static void act_linear(void) {
   fovea_nn_linear linear = layers[0];
-  for (int i = 0; i < variants(FOVEA_NN_ELU + 1); i++) {
+  for (int i = 0; i < variants(FOVEA_NN_ACTIVATION_ELU + 1); i++) {
     linear.activation = (fovea_nn_activation)i;
     multiply(linear, x, FOVEA_F32, FOVEA_F16);
   }
@@ -58,7 +58,7 @@ static void test_pack(void **state) {
 
 static void act_maps(void) {
   fovea_nn_map map;
-  for (int i = 0; i < variants(FOVEA_NN_ELU + 1); i++) {
+  for (int i = 0; i < variants(FOVEA_NN_ACTIVATION_ELU + 1); i++) {
     fovea_nn_map_init(&map, rows_now(), WIDTH, x, room_for_rows());
     execution.isa = everywhere_isa;
     map.y_type = i % 2 ? FOVEA_BF16 : output_type;

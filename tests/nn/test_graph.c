@@ -171,7 +171,7 @@ static void run_gatv2(const struct graph *graph, const struct layer *layer, cons
     fovea_nn_additive_init(&additive, DIM, layer->a_to + head * DIM);
     additive.query = &query;
     additive.key = &key;
-    additive.activation = FOVEA_NN_ADDITIVE_LEAKY_RELU;
+    additive.activation = FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU;
     additive.leaky_slope = slope;
     fovea_nn_additive_tensors_init(&tensors, &additive, 1, NODES, NODES, DIM, x, x, v + head * DIM, o + head * DIM);
     tensors.value_strides = tensors.o_strides = (fovea_strides){NODES * WIDTH, 0, WIDTH};
@@ -195,7 +195,7 @@ static void check(int version, int with_loops, uint64_t seed) {
   (version == 1 ? run_gat : run_gatv2)(&graph, &layers[0], x, hidden);
   fovea_nn_map elu;
   fovea_nn_map_init(&elu, NODES, WIDTH, hidden, hidden);
-  assert_int_equal(fovea_nn_activate(&elu, FOVEA_NN_ELU, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_activate(&elu, FOVEA_NN_ACTIVATION_ELU, NULL, NULL), FOVEA_OK);
   (version == 1 ? run_gat : run_gatv2)(&graph, &layers[1], hidden, o);
   expect(&graph, &layers[0], version, exact_x, exact_hidden);
   for (int i = 0; i < NODES * WIDTH; i++)

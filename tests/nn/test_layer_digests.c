@@ -37,7 +37,7 @@ static uint64_t contract_digest(const selftest_layer *d) {
       load_row(w, run.plain_weights, d->weights, out * d->in, d->in);
       float y = contract_nn_dot(x, w, d->in);
       if (d->bias) y = y + run.linear.bias[out];
-      if (d->activation == FOVEA_NN_RELU) y = contract_nn_relu(y);
+      if (d->activation == FOVEA_NN_ACTIVATION_RELU) y = contract_nn_relu(y);
       if (d->gate) y = y * ((const float *)run.rows.gate)[place];
       if (d->residual) y = y + ((const float *)run.rows.residual)[place];
       store_at(run.rows.y, d->y, place, y);

@@ -168,7 +168,7 @@ static void test_epilogues(void **state) {
     struct layer_case c = plain_case(1 + generator_below(&generator, 200), 1 + generator_below(&generator, 90),
                                      generator_below(&generator, 20));
     c.with_bias = (int)generator_below(&generator, 2);
-    c.activation = (fovea_nn_activation)generator_below(&generator, FOVEA_NN_ELU + 1);
+    c.activation = (fovea_nn_activation)generator_below(&generator, FOVEA_NN_ACTIVATION_ELU + 1);
     c.packed = (int)generator_below(&generator, 2);
     c.padding = (int)generator_below(&generator, 4);
     c.special = generator_below(&generator, 2) ? 20 : 0;

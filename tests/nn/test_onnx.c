@@ -35,11 +35,12 @@ static fovea_status run_norm(const struct test_case *test, const struct array *x
 
 static fovea_status run_map(const struct test_case *test, const struct array *x, float *y) {
   const int64_t dim = dims_from(x, -1);
-  const fovea_nn_activation gelu = case_has_attribute(test, "approximate") ? FOVEA_NN_GELU_TANH : FOVEA_NN_GELU;
+  const fovea_nn_activation gelu =
+      case_has_attribute(test, "approximate") ? FOVEA_NN_ACTIVATION_GELU_TANH : FOVEA_NN_ACTIVATION_GELU;
   fovea_nn_map map;
   fovea_nn_map_init(&map, x->count / dim, dim, x->data, y);
   if (strcmp(test->op, "Softmax") == 0) return fovea_nn_softmax(&map, NULL, NULL);
-  return fovea_nn_activate(&map, strcmp(test->op, "Gelu") == 0 ? gelu : FOVEA_NN_RELU, NULL, NULL);
+  return fovea_nn_activate(&map, strcmp(test->op, "Gelu") == 0 ? gelu : FOVEA_NN_ACTIVATION_RELU, NULL, NULL);
 }
 
 /* A matrix of the case, times a factor, turned if asked for: the result has `rows` and `columns`. */
@@ -121,7 +122,7 @@ static fovea_status run_swiglu(const struct test_case *test, float *y) {
   if (!weights) abort();
   for (int64_t i = 0; i < dim; i++) weights[i * dim + i] = (float)alpha;
   fovea_nn_linear_init(&linear, dim, dim, weights);
-  linear.activation = FOVEA_NN_SILU;
+  linear.activation = FOVEA_NN_ACTIVATION_SILU;
   fovea_nn_linear_rows_init(&call, &linear, rows, a->data, y);
   call.gate = b->data;
   if (a->element == ELEMENT_F16)

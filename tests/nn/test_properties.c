@@ -34,7 +34,7 @@ static void make_model(struct model *m) {
   fovea_nn_attention_init(&m->attentions[1], &m->cross[0], &m->cross[1], &m->cross[2], &m->cross[3]);
   fovea_nn_linear_init(&m->up, WIDTH, HIDDEN, numbers + 9 * SQUARE);
   fovea_nn_linear_init(&m->down, HIDDEN, WIDTH, numbers + 12 * SQUARE);
-  m->up.activation = FOVEA_NN_GELU;
+  m->up.activation = FOVEA_NN_ACTIVATION_GELU;
   for (int i = 0; i < 3; i++) {
     fovea_nn_norm_init(&m->norms[i], FOVEA_NN_LAYER_NORM, WIDTH);
     m->norms[i].gamma = numbers + (20 + i) * WIDTH;
@@ -292,7 +292,7 @@ static void run_rows(const struct model *m, int kind, int64_t rows, const float 
   const fovea_status status = kind == 0   ? fovea_nn_linear_run(&m->self[0], &linear, NULL, NULL)
                               : kind == 1 ? fovea_nn_norm_run(&m->norms[0], &norm, NULL, NULL)
                               : kind == 2 ? fovea_nn_softmax(&map, NULL, NULL)
-                                          : fovea_nn_activate(&map, FOVEA_NN_GELU, NULL, NULL);
+                                          : fovea_nn_activate(&map, FOVEA_NN_ACTIVATION_GELU, NULL, NULL);
   assert_int_equal(status, FOVEA_OK);
 }
 

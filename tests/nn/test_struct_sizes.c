@@ -58,7 +58,7 @@ static void set_map(void *s, size_t size) {
   fovea_nn_map_init_sized(s, size, ROWS, DIM, x, y);
 }
 static fovea_status use_map(const void *s, fovea_error *error) {
-  return fovea_nn_activate(s, FOVEA_NN_GELU, NULL, error);
+  return fovea_nn_activate(s, FOVEA_NN_ACTIVATION_GELU, NULL, error);
 }
 static fovea_status use_softmax(const void *s, fovea_error *error) {
   return fovea_nn_softmax(s, NULL, error);

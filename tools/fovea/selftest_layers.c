@@ -4,7 +4,7 @@
 /* clang-format off */
 #define F16  FOVEA_F16
 #define BF16 FOVEA_BF16
-#define RELU FOVEA_NN_RELU
+#define RELU FOVEA_NN_ACTIVATION_RELU
 /* clang-format on */
 
 /* Names are followed by inputs, outputs and rows. */

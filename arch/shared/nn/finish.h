@@ -39,7 +39,7 @@ FOVEA_INLINE void finish_vectors(const fovea_nn_finish_args *args, int row, int 
 }
 
 FOVEA_INLINE void finish_rows(const fovea_nn_finish_args *args, const fovea_nn_activation activation) {
-  const int step = FUNCTION_VECTORS * LANES, is_function = activation >= FOVEA_NN_GELU;
+  const int step = FUNCTION_VECTORS * LANES, is_function = activation >= FOVEA_NN_ACTIVATION_GELU;
   for (int row = 0; row < args->rows; row++) {
     int out = 0;
     for (; is_function && out + step <= args->outs; out += step) finish_vectors(args, row, out, activation);

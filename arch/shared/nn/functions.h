@@ -14,12 +14,12 @@
 #define ACTIVATED(activation, call)                                                                                \
   switch (activation) {                                                                                            \
   default:                                                                                                         \
-    ACTIVATED_CASE(FOVEA_NN_LINEAR, call)                                                                          \
-    ACTIVATED_CASE(FOVEA_NN_RELU, call)                                                                            \
-    ACTIVATED_CASE(FOVEA_NN_GELU, call)                                                                            \
-    ACTIVATED_CASE(FOVEA_NN_GELU_TANH, call)                                                                       \
-    ACTIVATED_CASE(FOVEA_NN_SILU, call)                                                                            \
-    ACTIVATED_CASE(FOVEA_NN_ELU, call)                                                                             \
+    ACTIVATED_CASE(FOVEA_NN_ACTIVATION_NONE, call)                                                                 \
+    ACTIVATED_CASE(FOVEA_NN_ACTIVATION_RELU, call)                                                                 \
+    ACTIVATED_CASE(FOVEA_NN_ACTIVATION_GELU, call)                                                                 \
+    ACTIVATED_CASE(FOVEA_NN_ACTIVATION_GELU_TANH, call)                                                            \
+    ACTIVATED_CASE(FOVEA_NN_ACTIVATION_SILU, call)                                                                 \
+    ACTIVATED_CASE(FOVEA_NN_ACTIVATION_ELU, call)                                                                  \
   }
 
 /* max(x, 0); NaN stays. */
@@ -251,19 +251,19 @@ FUNCTION_CALLS(vec_elu)
 /* The same in line. */
 FOVEA_INLINE void vec_activate_inline(vec *x, const int count, const fovea_nn_activation activation) {
   switch (activation) {
-  case FOVEA_NN_RELU:
+  case FOVEA_NN_ACTIVATION_RELU:
     EACH x[i] = vec_relu(x[i]);
     break;
-  case FOVEA_NN_GELU:
+  case FOVEA_NN_ACTIVATION_GELU:
     vec_gelu(x, count);
     break;
-  case FOVEA_NN_GELU_TANH:
+  case FOVEA_NN_ACTIVATION_GELU_TANH:
     vec_gelu_tanh(x, count);
     break;
-  case FOVEA_NN_SILU:
+  case FOVEA_NN_ACTIVATION_SILU:
     vec_silu(x, count);
     break;
-  case FOVEA_NN_ELU:
+  case FOVEA_NN_ACTIVATION_ELU:
     vec_elu(x, count);
     break;
   default:
@@ -275,19 +275,19 @@ FOVEA_INLINE void vec_activate_inline(vec *x, const int count, const fovea_nn_ac
 FOVEA_INLINE void vec_activate(vec *x, const int count, const fovea_nn_activation activation) {
   const int all = count == FUNCTION_VECTORS;
   switch (activation) {
-  case FOVEA_NN_RELU:
+  case FOVEA_NN_ACTIVATION_RELU:
     EACH x[i] = vec_relu(x[i]);
     break;
-  case FOVEA_NN_GELU:
+  case FOVEA_NN_ACTIVATION_GELU:
     all ? vec_gelu_of_all(x) : vec_gelu_of_one(x);
     break;
-  case FOVEA_NN_GELU_TANH:
+  case FOVEA_NN_ACTIVATION_GELU_TANH:
     all ? vec_gelu_tanh_of_all(x) : vec_gelu_tanh_of_one(x);
     break;
-  case FOVEA_NN_SILU:
+  case FOVEA_NN_ACTIVATION_SILU:
     all ? vec_silu_of_all(x) : vec_silu_of_one(x);
     break;
-  case FOVEA_NN_ELU:
+  case FOVEA_NN_ACTIVATION_ELU:
     all ? vec_elu_of_all(x) : vec_elu_of_one(x);
     break;
   default:
