@@ -121,7 +121,7 @@ static int begin_selected(variant_call *call) {
   fovea_nn_selection_init(&own->selection, 1, 1, rows, rows, call->dim, SELECTED, call->q, call->k, weights, keys);
   fovea_nn_graph_init(&own->graph, FOVEA_NN_GRAPH_TRANSFORMER, 1, call->dim);
   fovea_nn_graph_tensors_init(&own->tensors, &own->graph, rows, rows, starts, keys, call->q, call->k, call->o);
-  own->tensors.values = call->v;
+  own->tensors.v = call->v;
   if (fovea_nn_selection_scratch_size(&own->selection, &call->execution, &own->selecting_size, NULL)) return 0;
   own->selecting = bench_allocate(own->selecting_size);
   call->bytes += own->selecting_size;
@@ -210,7 +210,7 @@ static int begin_graph(variant_call *call) {
   fovea_nn_graph_init(&own->graph, FOVEA_NN_GRAPH_TRANSFORMER, 1, call->dim);
   fovea_nn_graph_tensors_init(&own->tensors, &own->graph, nodes, nodes, numbers, numbers + nodes + 1, call->q,
                               call->k, call->o);
-  own->tensors.values = call->v;
+  own->tensors.v = call->v;
   size_t size;
   if (fovea_nn_graph_scratch_size(&own->graph, &own->tensors, &call->execution, &size, NULL)) return 0;
   return variant_scratch(call, size);

@@ -40,9 +40,9 @@ static fovea_problem problem_of(const fovea_nn_additive_call *call, int64_t rows
   fovea_problem_init(&p, t->batch, 1, 1, rows, t->kv_len, 1, t->v_dim);
   p.scale = 1;
   p.q_strides = p.k_strides = (fovea_strides){0, 0, 0};
-  p.v_strides = t->value_strides;
+  p.v_strides = t->v_strides;
   p.o_strides = t->o_strides;
-  p.v_type = t->value_type;
+  p.v_type = t->v_type;
   p.o_type = t->o_type;
   p.kv_lens = t->kv_lens;
   p.mask.type = FOVEA_MASK_F32;
@@ -129,15 +129,15 @@ static fovea_status project_all(const fovea_nn_additive_call *call, float *queri
                                 const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_additive_tensors *t = &call->tensors;
   fovea_status status = FOVEA_OK;
-  tile->queries = (fovea_nn_projected){t->queries, t->query_strides.batch, t->query_strides.row};
-  tile->keys = (fovea_nn_projected){t->keys, t->key_strides.batch, t->key_strides.row};
+  tile->queries = (fovea_nn_projected){t->q, t->q_strides.batch, t->q_strides.row};
+  tile->keys = (fovea_nn_projected){t->k, t->k_strides.batch, t->k_strides.row};
   if (call->additive.query) {
-    status = project(call->additive.query, t->queries, t->query_type, t->query_strides, t->batch, t->q_len, queries,
+    status = project(call->additive.query, t->q, t->q_type, t->q_strides, t->batch, t->q_len, queries,
                      &tile->queries, execution, error);
   }
   if (call->additive.key && !status) {
-    status = project(call->additive.key, t->keys, t->key_type, t->key_strides, t->batch, t->kv_len, keys,
-                     &tile->keys, execution, error);
+    status = project(call->additive.key, t->k, t->k_type, t->k_strides, t->batch, t->kv_len, keys, &tile->keys,
+                     execution, error);
   }
   return status;
 }
@@ -231,7 +231,7 @@ static fovea_status attend(const tile *tile, const fovea_plan *plan, const fovea
   void *o = fovea_output_element(t->o, t->o_type, tile->first * t->o_strides.row);
   fovea_tensors tensors;
   fovea_state state;
-  fovea_tensors_init(&tensors, &zero, &zero, t->values, o, NULL);
+  fovea_tensors_init(&tensors, &zero, &zero, t->v, o, NULL);
   tensors.mask = tile->scores;
   if (tile->node_numbers == 0) return fovea_plan_run(plan, &tensors, execution, error);
   fovea_state_init(&state, t->batch, 1, tile->rows, t->v_dim, 0, t->kv_len, tile->nodes);

@@ -59,7 +59,7 @@ static worker_layout lay_out(const fovea_nn_additive_call *call) {
   l.keys = fovea_nn_reserve(&l.all, (uint64_t)(blocks * BLOCK_WORDS) * sizeof(uint64_t));
   l.outputs = fovea_nn_reserve(&l.all, fovea_nn_bytes(states, output_stride(t->v_dim), 1));
   l.values = fovea_nn_reserve(
-      &l.all, t->value_type == FOVEA_F32 ? 0 : fovea_nn_bytes(FOVEA_BLOCK_KEYS, output_stride(t->v_dim), 1));
+      &l.all, t->v_type == FOVEA_F32 ? 0 : fovea_nn_bytes(FOVEA_BLOCK_KEYS, output_stride(t->v_dim), 1));
   l.scores = fovea_nn_reserve(&l.all, fovea_nn_bytes(kept, 2, 1)); /* and of weights */
   l.positions = fovea_nn_reserve(&l.all, fovea_nn_bytes(kept, 1, 1));
   return l;
@@ -73,13 +73,13 @@ uint64_t fovea_nn_edges_bytes(const fovea_nn_additive_call *call) {
 static worker_memory memory_of(const fovea_nn_edges *edges, int worker) {
   const worker_layout l = lay_out(edges->call);
   char *memory = edges->memory + (size_t)worker * l.all.size;
-  return (worker_memory){
-      .blocks = (uint64_t *)(void *)memory,
-      .keys = (uint64_t *)(void *)(memory + l.keys),
-      .outputs = (float *)(void *)(memory + l.outputs),
-      .values = edges->call->tensors.value_type == FOVEA_F32 ? NULL : (float *)(void *)(memory + l.values),
-      .scores = edges->call->tensors.weights ? (float *)(void *)(memory + l.scores) : NULL,
-      .positions = (int32_t *)(void *)(memory + l.positions)};
+  return (worker_memory){.blocks = (uint64_t *)(void *)memory,
+                         .keys = (uint64_t *)(void *)(memory + l.keys),
+                         .outputs = (float *)(void *)(memory + l.outputs),
+                         .values =
+                             edges->call->tensors.v_type == FOVEA_F32 ? NULL : (float *)(void *)(memory + l.values),
+                         .scores = edges->call->tensors.weights ? (float *)(void *)(memory + l.scores) : NULL,
+                         .positions = (int32_t *)(void *)(memory + l.positions)};
 }
 
 /* Adds the keys of the row that it sees to the sets. */
@@ -100,12 +100,11 @@ static void mark_keys(const edge_row *row) {
 static const void *value_of(const edge_row *row, int64_t key, int place) {
   const fovea_nn_additive_call *call = row->edges->call;
   const fovea_nn_additive_tensors *t = &call->tensors;
-  const void *value =
-      fovea_element(t->values, t->value_type, row->entry * t->value_strides.batch + key * t->value_strides.row);
+  const void *value = fovea_element(t->v, t->v_type, row->entry * t->v_strides.batch + key * t->v_strides.row);
   if (!row->memory->values) return value;
   float *copy = row->memory->values + place * output_stride(t->v_dim);
   const fovea_widen_args args = {.rows = value,
-                                 .type = t->value_type,
+                                 .type = t->v_type,
                                  .row_count = 1,
                                  .dim = t->v_dim,
                                  .to = copy,

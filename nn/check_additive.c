@@ -25,8 +25,8 @@ void fovea_nn_additive_init_sized(fovea_nn_additive *additive, size_t struct_siz
 
 void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, size_t struct_size,
                                           const fovea_nn_additive *additive, int64_t batch, int64_t q_len,
-                                          int64_t kv_len, int64_t v_dim, const void *queries, const void *keys,
-                                          const void *values, void *o) {
+                                          int64_t kv_len, int64_t v_dim, const void *q, const void *k,
+                                          const void *v, void *o) {
   (void)additive; /* with the strides of what runs */
   const fovea_nn_additive_tensors defaults = {
       .struct_size = struct_size,
@@ -34,13 +34,13 @@ void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, si
       .q_len = q_len,
       .kv_len = kv_len,
       .v_dim = v_dim,
-      .queries = queries,
-      .keys = keys,
-      .values = values,
+      .q = q,
+      .k = k,
+      .v = v,
       .o = o,
-      .query_strides = FOVEA_UNSET_STRIDES,
-      .key_strides = FOVEA_UNSET_STRIDES,
-      .value_strides = FOVEA_UNSET_STRIDES,
+      .q_strides = FOVEA_UNSET_STRIDES,
+      .k_strides = FOVEA_UNSET_STRIDES,
+      .v_strides = FOVEA_UNSET_STRIDES,
       .o_strides = FOVEA_UNSET_STRIDES,
       .weight_strides = FOVEA_UNSET_STRIDES,
       .mask_strides = {FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS}};
@@ -52,9 +52,9 @@ static void resolve(fovea_nn_additive_call *call) {
   const fovea_nn_additive *a = &call->additive;
   fovea_nn_additive_tensors *t = &call->tensors;
   const fovea_strides pairs = contiguous(t->q_len, t->kv_len);
-  fovea_resolve_strides(&t->query_strides, contiguous(t->q_len, a->query ? call->query.in : a->dim));
-  fovea_resolve_strides(&t->key_strides, contiguous(t->kv_len, a->key ? call->key.in : a->dim));
-  fovea_resolve_strides(&t->value_strides, contiguous(t->kv_len, t->v_dim));
+  fovea_resolve_strides(&t->q_strides, contiguous(t->q_len, a->query ? call->query.in : a->dim));
+  fovea_resolve_strides(&t->k_strides, contiguous(t->kv_len, a->key ? call->key.in : a->dim));
+  fovea_resolve_strides(&t->v_strides, contiguous(t->kv_len, t->v_dim));
   fovea_resolve_strides(&t->o_strides, contiguous(t->q_len, t->v_dim));
   fovea_resolve_strides(&t->weight_strides, pairs);
   fovea_resolve_stride(&t->mask_strides.batch, pairs.batch);
@@ -93,9 +93,8 @@ static fovea_status check_sizes(const fovea_nn_additive_tensors *t, fovea_error 
                                  {"q_len", t->q_len, 0, FOVEA_LENGTH_LIMIT},
                                  {"kv_len", t->kv_len, 0, FOVEA_LENGTH_LIMIT},
                                  {"v_dim", t->v_dim, 1, FOVEA_DIM_LIMIT}};
-  const fovea_bounded types[] = {
-      fovea_bounded_type("query_type", t->query_type), fovea_bounded_type("key_type", t->key_type),
-      fovea_bounded_type("value_type", t->value_type), fovea_bounded_type("o_type", t->o_type)};
+  const fovea_bounded types[] = {fovea_bounded_type("q_type", t->q_type), fovea_bounded_type("k_type", t->k_type),
+                                 fovea_bounded_type("v_type", t->v_type), fovea_bounded_type("o_type", t->o_type)};
   const fovea_status status = fovea_validate_bounds("tensors", sizes, 4, error);
   return status ? status : fovea_validate_bounds("tensors", types, 4, error);
 }
@@ -103,11 +102,11 @@ static fovea_status check_sizes(const fovea_nn_additive_tensors *t, fovea_error 
 static fovea_status check_unused(const fovea_nn_additive_call *call, fovea_error *error) {
   const fovea_nn_additive_tensors *t = &call->tensors;
   const fovea_strides plain = contiguous(t->q_len, t->kv_len), weights = t->weight_strides;
-  if (!call->additive.query && t->query_type != FOVEA_F32) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "query_type is not FOVEA_F32, but there is no query layer");
+  if (!call->additive.query && t->q_type != FOVEA_F32) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "q_type is not FOVEA_F32, but there is no query layer");
   }
-  if (!call->additive.key && t->key_type != FOVEA_F32) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "key_type is not FOVEA_F32, but there is no key layer");
+  if (!call->additive.key && t->k_type != FOVEA_F32) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "k_type is not FOVEA_F32, but there is no key layer");
   }
   if (!t->weights && (weights.batch != plain.batch || weights.row != plain.row)) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -238,10 +237,9 @@ static void list_tensors(const fovea_nn_additive_call *call, tensor list[TENSORS
   const int64_t first = t->edge_starts ? t->edge_starts[0] : 0,
                 edges = t->edge_starts ? t->edge_starts[q] - first : 0;
   const tensor all[TENSORS] = {
-      {"queries", t->queries, fovea_type_bits(t->query_type), b, q, a->query ? a->query->in : a->dim,
-       t->query_strides},
-      {"keys", t->keys, fovea_type_bits(t->key_type), b, k, a->key ? a->key->in : a->dim, t->key_strides},
-      {"values", t->values, fovea_type_bits(t->value_type), b, k, t->v_dim, t->value_strides},
+      {"q", t->q, fovea_type_bits(t->q_type), b, q, a->query ? a->query->in : a->dim, t->q_strides},
+      {"k", t->k, fovea_type_bits(t->k_type), b, k, a->key ? a->key->in : a->dim, t->k_strides},
+      {"v", t->v, fovea_type_bits(t->v_type), b, k, t->v_dim, t->v_strides},
       {"w", a->w, float_bits, 1, 1, a->dim, none},
       {"mask", t->mask, fovea_mask_type_bits(t->mask_type), b, t->mask_type ? q : 0, mask_keys, mask},
       {"kv_lens", t->kv_lens, 2 * float_bits, 1, t->kv_lens ? 1 : 0, b, none},

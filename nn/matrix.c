@@ -7,8 +7,7 @@
 #include <string.h>
 
 const char *fovea_nn_singular(const char *name) {
-  static const char *const names[][2] = {
-      {"queries", "query"}, {"keys", "key"}, {"values", "value"}, {"weights", "weight"}, {"features", "feature"}};
+  static const char *const names[][2] = {{"weights", "weight"}, {"features", "feature"}};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (strcmp(name, names[i][0]) == 0) return names[i][1];
   return name;

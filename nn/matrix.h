@@ -15,7 +15,8 @@ typedef struct fovea_nn_matrix {
   int64_t stride; /* elements from row to row */
 } fovea_nn_matrix;
 
-/* By which name the caller knows the strides and the type of the tensor `name`: "key" for "keys" (key_strides). */
+/* By which name the caller knows the strides and the type of the tensor `name`: "weight" for "weights"
+ * (weight_strides). */
 const char *fovea_nn_singular(const char *name);
 
 /* Checks type, stride and pointer. Rows of an output must not share memory. A matrix without elements may have any

@@ -74,12 +74,12 @@ typedef struct fovea_nn_graph_tensors {
    * The order of a node's edges changes its last bits; nothing else does. */
   const int64_t *edge_starts, *edge_sources;
 
-  const void *queries; /* (nodes, heads, dim): q */
-  const void *keys;    /* (sources, heads, dim): k */
-  const void *values;  /* TRANSFORMER: (sources, heads, dim), v. Else NULL (default) */
-  void *y;             /* (nodes, heads, dim), or of a mean (nodes, dim); apart from all else */
-  fovea_type query_type, key_type, value_type, y_type;                /* default FOVEA_F32 */
-  fovea_strides query_strides, key_strides, value_strides, y_strides; /* default: contiguous, heads side by side */
+  const void *q; /* (nodes, heads, dim) */
+  const void *k; /* (sources, heads, dim) */
+  const void *v; /* TRANSFORMER: (sources, heads, dim). Else NULL (default) */
+  void *y;       /* (nodes, heads, dim), or of a mean (nodes, dim); apart from all else */
+  fovea_type q_type, k_type, v_type, y_type;                /* default FOVEA_F32 */
+  fovea_strides q_strides, k_strides, v_strides, y_strides; /* default: contiguous, heads side by side */
 
   /* Features of edges, row i for edge i of edge_sources: (edges, heads, dim), or with the layer `edge` (edges, in).
    * NULL (default): none. */
@@ -102,15 +102,14 @@ typedef struct fovea_nn_graph_tensors {
 FOVEA_NN_API void fovea_nn_graph_tensors_init_sized(fovea_nn_graph_tensors *tensors, size_t struct_size,
                                                     const fovea_nn_graph *graph, int64_t nodes, int64_t sources,
                                                     const int64_t *edge_starts, const int64_t *edge_sources,
-                                                    const void *queries, const void *keys, void *y);
+                                                    const void *q, const void *k, void *y);
 
 /* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_nn_graph_tensors_init(fovea_nn_graph_tensors *tensors, const fovea_nn_graph *graph,
                                                int64_t nodes, int64_t sources, const int64_t *edge_starts,
-                                               const int64_t *edge_sources, const void *queries, const void *keys,
-                                               void *y) {
-  fovea_nn_graph_tensors_init_sized(tensors, sizeof *tensors, graph, nodes, sources, edge_starts, edge_sources,
-                                    queries, keys, y);
+                                               const int64_t *edge_sources, const void *q, const void *k, void *y) {
+  fovea_nn_graph_tensors_init_sized(tensors, sizeof *tensors, graph, nodes, sources, edge_starts, edge_sources, q,
+                                    k, y);
 }
 
 /* Computes the layer, in time O((edges + nodes) * heads * dim), and with the layer `edge` O(edges * in * heads *

@@ -52,12 +52,12 @@ static inline void fovea_nn_additive_init(fovea_nn_additive *additive, int64_t d
 typedef struct fovea_nn_additive_tensors {
   size_t struct_size;                  /* set by fovea_nn_additive_tensors_init() */
   int64_t batch, q_len, kv_len, v_dim; /* batch and v_dim at least 1, the others at least 0 */
-  const void *queries;                 /* (batch, q_len, query->in), without a layer (batch, q_len, dim) */
-  const void *keys;                    /* (batch, kv_len, key->in), without a layer (batch, kv_len, dim) */
-  const void *values;                  /* (batch, kv_len, v_dim) */
+  const void *q;                       /* (batch, q_len, query->in), without a layer (batch, q_len, dim) */
+  const void *k;                       /* (batch, kv_len, key->in), without a layer (batch, kv_len, dim) */
+  const void *v;                       /* (batch, kv_len, v_dim) */
   void *o;                             /* (batch, q_len, v_dim): context vectors, apart from all other tensors */
-  fovea_type query_type, key_type, value_type, o_type;                /* default FOVEA_F32 */
-  fovea_strides query_strides, key_strides, value_strides, o_strides; /* default: contiguous */
+  fovea_type q_type, k_type, v_type, o_type;                /* default FOVEA_F32 */
+  fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: contiguous */
 
   /* (batch, q_len, kv_len) weights of the keys, 0 for keys that are not visible. NULL (default): not wanted.
    * weight_strides are used with it. */
@@ -83,17 +83,15 @@ typedef struct fovea_nn_additive_tensors {
  * fovea_nn_additive_tensors_init(). */
 FOVEA_NN_API void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, size_t struct_size,
                                                        const fovea_nn_additive *additive, int64_t batch,
-                                                       int64_t q_len, int64_t kv_len, int64_t v_dim,
-                                                       const void *queries, const void *keys, const void *values,
-                                                       void *o);
+                                                       int64_t q_len, int64_t kv_len, int64_t v_dim, const void *q,
+                                                       const void *k, const void *v, void *o);
 
 /* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_nn_additive_tensors_init(fovea_nn_additive_tensors *tensors,
                                                   const fovea_nn_additive *additive, int64_t batch, int64_t q_len,
-                                                  int64_t kv_len, int64_t v_dim, const void *queries,
-                                                  const void *keys, const void *values, void *o) {
-  fovea_nn_additive_tensors_init_sized(tensors, sizeof *tensors, additive, batch, q_len, kv_len, v_dim, queries,
-                                       keys, values, o);
+                                                  int64_t kv_len, int64_t v_dim, const void *q, const void *k,
+                                                  const void *v, void *o) {
+  fovea_nn_additive_tensors_init_sized(tensors, sizeof *tensors, additive, batch, q_len, kv_len, v_dim, q, k, v, o);
 }
 
 /* Computes context vectors, and weights if they are wanted. From the scores on, o has the bits of fovea_attend(). A

@@ -34,20 +34,20 @@ static fovea_strides contiguous(int64_t heads, int64_t dim) {
 
 void fovea_nn_graph_tensors_init_sized(fovea_nn_graph_tensors *tensors, size_t struct_size,
                                        const fovea_nn_graph *graph, int64_t nodes, int64_t sources,
-                                       const int64_t *edge_starts, const int64_t *edge_sources, const void *queries,
-                                       const void *keys, void *y) {
+                                       const int64_t *edge_starts, const int64_t *edge_sources, const void *q,
+                                       const void *k, void *y) {
   (void)graph; /* with the strides of what runs */
   const fovea_nn_graph_tensors defaults = {.struct_size = struct_size,
                                            .nodes = nodes,
                                            .sources = sources,
                                            .edge_starts = edge_starts,
                                            .edge_sources = edge_sources,
-                                           .queries = queries,
-                                           .keys = keys,
+                                           .q = q,
+                                           .k = k,
                                            .y = y,
-                                           .query_strides = FOVEA_UNSET_STRIDES,
-                                           .key_strides = FOVEA_UNSET_STRIDES,
-                                           .value_strides = FOVEA_UNSET_STRIDES,
+                                           .q_strides = FOVEA_UNSET_STRIDES,
+                                           .k_strides = FOVEA_UNSET_STRIDES,
+                                           .v_strides = FOVEA_UNSET_STRIDES,
                                            .y_strides = FOVEA_UNSET_STRIDES,
                                            .feature_strides = FOVEA_UNSET_STRIDES,
                                            .weight_stride = FOVEA_CONTIGUOUS};
@@ -58,9 +58,9 @@ static void resolve(fovea_nn_graph *g, fovea_nn_graph_tensors *t) {
   const fovea_strides rows = contiguous(g->heads, g->dim);
   if (g->kind == FOVEA_NN_GRAPH_TRANSFORMER) fovea_resolve_scale(&g->scale, g->dim);
   fovea_resolve_number(&g->scale, 0); /* the other kinds have none */
-  fovea_resolve_strides(&t->query_strides, rows);
-  fovea_resolve_strides(&t->key_strides, rows);
-  fovea_resolve_strides(&t->value_strides, rows);
+  fovea_resolve_strides(&t->q_strides, rows);
+  fovea_resolve_strides(&t->k_strides, rows);
+  fovea_resolve_strides(&t->v_strides, rows);
   fovea_resolve_strides(&t->y_strides, g->average_heads ? (fovea_strides){0, 0, g->dim} : rows);
   if (!g->edge) fovea_resolve_strides(&t->feature_strides, rows); /* else when the layer has been read */
   fovea_resolve_stride(&t->weight_stride, g->heads);
@@ -82,10 +82,9 @@ static fovea_status check_sizes(fovea_nn_graph_call *call, fovea_error *error) {
                                   {"sources", t->sources, 0, FOVEA_LENGTH_LIMIT}};
   const fovea_bounded kind = {"kind", (int)g->kind, 0, FOVEA_NN_GRAPH_GATV2};
   const fovea_bounded average = {"average_heads", g->average_heads, 0, 1};
-  const fovea_bounded types[] = {
-      fovea_bounded_type("query_type", t->query_type), fovea_bounded_type("key_type", t->key_type),
-      fovea_bounded_type("value_type", t->value_type), fovea_bounded_type("y_type", t->y_type),
-      fovea_bounded_type("feature_type", t->feature_type)};
+  const fovea_bounded types[] = {fovea_bounded_type("q_type", t->q_type), fovea_bounded_type("k_type", t->k_type),
+                                 fovea_bounded_type("v_type", t->v_type), fovea_bounded_type("y_type", t->y_type),
+                                 fovea_bounded_type("feature_type", t->feature_type)};
   fovea_status status = fovea_validate_bounds("graph", &kind, 1, error);
   if (!status) status = fovea_validate_bounds("graph", sizes, 2, error);
   if (!status) status = fovea_validate_bounds("graph", &average, 1, error);
@@ -136,9 +135,9 @@ static fovea_status check_unused(const fovea_nn_graph_call *call, fovea_error *e
   const int transformer = g->kind == FOVEA_NN_GRAPH_TRANSFORMER;
   const fovea_strides rows = contiguous(g->heads, g->dim);
   const fovea_strides features = g->edge ? (fovea_strides){0, 0, call->edge.in} : rows;
-  if (!transformer && t->values) return refuse("values", "the values of GAT and GATV2 are the keys", error);
-  if (!transformer && (t->value_type != FOVEA_F32 || !is_same(t->value_strides, rows))) {
-    return refuse(t->value_type != FOVEA_F32 ? "value_type" : "value_strides", "there are no values", error);
+  if (!transformer && t->v) return refuse("v", "the values of GAT and GATV2 are the keys", error);
+  if (!transformer && (t->v_type != FOVEA_F32 || !is_same(t->v_strides, rows))) {
+    return refuse(t->v_type != FOVEA_F32 ? "v_type" : "v_strides", "there are no values", error);
   }
   if (!transformer && g->scale != 0) return refuse("scale", "kind is not FOVEA_NN_GRAPH_TRANSFORMER", error);
   if (transformer && g->leaky_slope != 0) return refuse("leaky_slope", "kind is FOVEA_NN_GRAPH_TRANSFORMER", error);
@@ -313,10 +312,9 @@ static void list_tensors(const fovea_nn_graph_call *call, tensor list[TENSORS]) 
   const fovea_nn_matrix layer_bias = g->edge ? fovea_nn_bias_of(g->edge) : none;
   const int64_t features = g->edge ? g->edge->in : dim;
   const tensor all[TENSORS] = {
-      {"queries", t->queries, fovea_type_bits(t->query_type), n, heads, dim, t->query_strides},
-      {"keys", t->keys, fovea_type_bits(t->key_type), t->sources, heads, dim, t->key_strides},
-      {"values", t->values, fovea_type_bits(t->value_type), transformer ? t->sources : 0, heads, dim,
-       t->value_strides},
+      {"q", t->q, fovea_type_bits(t->q_type), n, heads, dim, t->q_strides},
+      {"k", t->k, fovea_type_bits(t->k_type), t->sources, heads, dim, t->k_strides},
+      {"v", t->v, fovea_type_bits(t->v_type), transformer ? t->sources : 0, heads, dim, t->v_strides},
       rows_of_edges(t, "features", t->features, t->feature_type, g->edge ? 1 : heads, features, t->feature_strides),
       list_of("a_to", g->a_to, bits, 0, call->width),
       list_of("a_from", g->a_from, bits, 0, call->width),

@@ -17,14 +17,14 @@ enum { EDGES = FOVEA_NN_GRAPH_EDGES, NODES = FOVEA_NN_GRAPH_NODES, MARGIN = FOVE
 /* Whether rows are made of the caller's rows. */
 static int makes_rows(const fovea_nn_graph_call *call) {
   const fovea_nn_graph_tensors *t = &call->tensors;
-  return t->features || !fovea_nn_graph_is_plain(call, t->key_type, t->key_strides) ||
-         !fovea_nn_graph_is_plain(call, t->value_type, t->value_strides);
+  return t->features || !fovea_nn_graph_is_plain(call, t->k_type, t->k_strides) ||
+         !fovea_nn_graph_is_plain(call, t->v_type, t->v_strides);
 }
 
 static fovea_nn_graph_layout lay_out(const fovea_nn_graph_call *call, int workers) {
   const fovea_nn_graph_tensors *t = &call->tensors;
   const int gat = call->graph.kind == FOVEA_NN_GRAPH_GAT,
-            queries = !fovea_nn_graph_is_plain(call, t->query_type, t->query_strides);
+            queries = !fovea_nn_graph_is_plain(call, t->q_type, t->q_strides);
   const uint64_t each = fovea_nn_bytes(EDGES + MARGIN, call->padded, 1) + MARGIN * sizeof(float);
   const uint64_t node = fovea_nn_bytes(NODES + MARGIN, call->padded, 1) + MARGIN * sizeof(float);
   const int64_t states = call->most > EDGES ? fovea_span_states(call->most) + 2 : 0;
@@ -116,9 +116,9 @@ static void run_node_scores(const void *data, int64_t task, int worker) {
   const fovea_nn_graph_tensors *t = &call->tensors;
   const int64_t first = task * FOVEA_NN_GRAPH_TASK, rest = job->end - first;
   const int64_t end = first + (rest < FOVEA_NN_GRAPH_TASK ? rest : FOVEA_NN_GRAPH_TASK);
-  const void *nodes = job->of_sources ? t->keys : t->queries;
-  const fovea_type type = job->of_sources ? t->key_type : t->query_type;
-  const fovea_strides strides = job->of_sources ? t->key_strides : t->query_strides;
+  const void *nodes = job->of_sources ? t->k : t->q;
+  const fovea_type type = job->of_sources ? t->k_type : t->q_type;
+  const fovea_strides strides = job->of_sources ? t->k_strides : t->q_strides;
   const int plain = fovea_nn_graph_is_plain(call, type, strides);
   const fovea_nn_graph_memory memory = memory_of(job, worker);
   float *to = (float *)(void *)(job->memory + (job->of_sources ? job->layout->from : job->layout->to));

@@ -69,13 +69,13 @@ void fovea_nn_graph_take_rows(fovea_nn_graph_block *block, const void *data, fov
 static void take_queries(fovea_nn_graph_block *block) {
   const fovea_nn_graph_call *call = block->job->call;
   const fovea_nn_graph_tensors *t = &call->tensors;
-  const int plain = fovea_nn_graph_is_plain(call, t->query_type, t->query_strides);
+  const int plain = fovea_nn_graph_is_plain(call, t->q_type, t->q_strides);
   const void *rows[NODES];
   for (int n = 0; n < block->nodes; n++) {
-    rows[n] = fovea_element(t->queries, t->query_type, (block->node + n) * t->query_strides.row);
+    rows[n] = fovea_element(t->q, t->q_type, (block->node + n) * t->q_strides.row);
   }
   if (!plain) {
-    fovea_nn_graph_make_rows(call, block->job, rows, t->query_type, t->query_strides, NULL, block->nodes,
+    fovea_nn_graph_make_rows(call, block->job, rows, t->q_type, t->q_strides, NULL, block->nodes,
                              block->memory->queries);
   }
   for (int n = 0; n < block->nodes; n++) {
@@ -100,7 +100,7 @@ static void score_rows(fovea_nn_graph_block *block) {
                                            .factor = call->factor,
                                            .scores = block->memory->scores};
   take_queries(block);
-  fovea_nn_graph_take_rows(block, t->keys, t->key_type, t->key_strides, block->job->features != NULL);
+  fovea_nn_graph_take_rows(block, t->k, t->k_type, t->k_strides, block->job->features != NULL);
   for (int i = 0; i < block->edges; i++) { /* any finite score will do where there is no edge */
     if (!block->keys[i]) block->keys[i] = block->queries[i];
   }

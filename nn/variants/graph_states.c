@@ -32,9 +32,9 @@ static void compute_states(fovea_nn_graph_block *block, float *maxima, float *su
   fovea_nn_graph_score(block);
   call->kernels->graph_weights(&weights);
   if (transformer) {
-    fovea_nn_graph_take_rows(block, t->values, t->value_type, t->value_strides, block->job->features != NULL);
+    fovea_nn_graph_take_rows(block, t->v, t->v_type, t->v_strides, block->job->features != NULL);
   } else {
-    fovea_nn_graph_take_rows(block, t->keys, t->key_type, t->key_strides, 0);
+    fovea_nn_graph_take_rows(block, t->k, t->k_type, t->k_strides, 0);
   }
   call->kernels->graph_values(&values);
 }

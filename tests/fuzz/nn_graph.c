@@ -65,15 +65,15 @@ static void edit_tensors(struct nn_scene *s) {
   static const struct field fields[] = {
       T_FIELD(nodes, LONG),
       T_FIELD(sources, LONG),
-      T_FIELD(query_type, INTEGER),
-      T_FIELD(key_type, INTEGER),
-      T_FIELD(value_type, INTEGER),
+      T_FIELD(q_type, INTEGER),
+      T_FIELD(k_type, INTEGER),
+      T_FIELD(v_type, INTEGER),
       T_FIELD(y_type, INTEGER),
       T_FIELD(feature_type, INTEGER),
-      T_FIELD(query_strides.row, LONG),
-      T_FIELD(query_strides.batch, LONG),
-      T_FIELD(key_strides.head, LONG),
-      T_FIELD(value_strides.row, LONG),
+      T_FIELD(q_strides.row, LONG),
+      T_FIELD(q_strides.batch, LONG),
+      T_FIELD(k_strides.head, LONG),
+      T_FIELD(v_strides.row, LONG),
       T_FIELD(y_strides.row, LONG),
       T_FIELD(feature_strides.row, LONG),
       T_FIELD(feature_strides.head, LONG),
@@ -118,27 +118,27 @@ static void make(struct nn_scene *s) {
   const int64_t heads = graph.heads, dim = graph.dim, width = times(heads, dim);
   if ((choice & 5) == 5) graph.edge = nn_layer(s, nn_size(s, 12), width);
   fovea_nn_graph_tensors_init(t, &graph, nodes, sources, NULL, NULL, NULL, NULL, NULL);
-  t->query_type = nn_type(s);
-  t->key_type = nn_type(s);
+  t->q_type = nn_type(s);
+  t->k_type = nn_type(s);
   t->y_type = nn_type(s);
   if (choice & 1) t->feature_type = nn_type(s);
-  t->query_strides = strides_of(s, t->query_strides, heads, nodes, dim);
-  t->key_strides = strides_of(s, t->key_strides, heads, sources, dim);
+  t->q_strides = strides_of(s, t->q_strides, heads, nodes, dim);
+  t->k_strides = strides_of(s, t->k_strides, heads, sources, dim);
   if ((choice & 8) && heads < 1000) t->weight_stride = heads + nn_below(s, 3);
   edit_tensors(s);
   make_edges(s);
   const int64_t edges = edges_of(), y_heads = graph.average_heads ? 1 : heads;
-  t->queries = nn_rows_of(s, 1, heads, t->nodes, dim, t->query_strides, t->query_type);
-  t->keys = nn_rows_of(s, 1, heads, t->sources, dim, t->key_strides, t->key_type);
+  t->q = nn_rows_of(s, 1, heads, t->nodes, dim, t->q_strides, t->q_type);
+  t->k = nn_rows_of(s, 1, heads, t->sources, dim, t->k_strides, t->k_type);
   if (graph.kind == FOVEA_NN_GRAPH_TRANSFORMER)
-    t->values = nn_rows_of(s, 1, heads, t->sources, dim, t->value_strides, t->value_type);
+    t->v = nn_rows_of(s, 1, heads, t->sources, dim, t->v_strides, t->v_type);
   t->y = nn_rows_of(s, 1, y_heads, t->nodes, dim, t->y_strides, t->y_type);
   make_features(s, choice, edges);
   make_vectors(s, choice);
   if (choice & 8) t->weights = nn_tensor(s, edges, heads, t->weight_stride, FOVEA_F32);
   if (choice & 16) t->lse = nn_tensor(s, t->nodes, heads, heads, FOVEA_F32);
   shares = s->wild && bytes_one_in(s->bytes, 16);
-  if (shares) t->y = (choice & 32) ? (void *)(uintptr_t)t->keys : (void *)t->lse;
+  if (shares) t->y = (choice & 32) ? (void *)(uintptr_t)t->k : (void *)t->lse;
   const double in = graph.edge ? fabs((double)graph.edge->in) : 1;
   if (!s->cannot_be)
     s->work =
@@ -176,9 +176,8 @@ static int has_meaning(const struct nn_scene *s) {
           : (g->scale != 0 && g->scale != FOVEA_DEFAULT_NUMBER) || !(g->leaky_slope >= 0 && g->leaky_slope < 1))
     return 0;
   if (g->edge && (!nn_layer_has_meaning(g->edge) || g->edge->out != g->heads * g->dim || !t->features)) return 0;
-  if (t->nodes < 0 || t->sources < 0 || nn_stride(t->query_strides.batch, 0) != 0 || !edges_have_meaning())
-    return 0;
-  if (!nn_is_type(t->query_type) || !nn_is_type(t->key_type) || !nn_is_type(t->value_type)) return 0;
+  if (t->nodes < 0 || t->sources < 0 || nn_stride(t->q_strides.batch, 0) != 0 || !edges_have_meaning()) return 0;
+  if (!nn_is_type(t->q_type) || !nn_is_type(t->k_type) || !nn_is_type(t->v_type)) return 0;
   if (!nn_is_type(t->y_type) || !nn_is_type(t->feature_type)) return 0;
   if (!t->weights && nn_stride(t->weight_stride, g->heads) != g->heads) return 0;
   if (!t->features && t->feature_type != FOVEA_F32) return 0;

@@ -258,13 +258,13 @@ static void edit_additive(struct nn_scene *s) {
       NN_FIELD(fovea_nn_additive_tensors, q_len, LONG),
       NN_FIELD(fovea_nn_additive_tensors, kv_len, LONG),
       NN_FIELD(fovea_nn_additive_tensors, v_dim, LONG),
-      NN_FIELD(fovea_nn_additive_tensors, query_type, INTEGER),
-      NN_FIELD(fovea_nn_additive_tensors, key_type, INTEGER),
-      NN_FIELD(fovea_nn_additive_tensors, value_type, INTEGER),
+      NN_FIELD(fovea_nn_additive_tensors, q_type, INTEGER),
+      NN_FIELD(fovea_nn_additive_tensors, k_type, INTEGER),
+      NN_FIELD(fovea_nn_additive_tensors, v_type, INTEGER),
       NN_FIELD(fovea_nn_additive_tensors, o_type, INTEGER),
-      NN_FIELD(fovea_nn_additive_tensors, query_strides.row, LONG),
-      NN_FIELD(fovea_nn_additive_tensors, key_strides.batch, LONG),
-      NN_FIELD(fovea_nn_additive_tensors, value_strides.row, LONG),
+      NN_FIELD(fovea_nn_additive_tensors, q_strides.row, LONG),
+      NN_FIELD(fovea_nn_additive_tensors, k_strides.batch, LONG),
+      NN_FIELD(fovea_nn_additive_tensors, v_strides.row, LONG),
       NN_FIELD(fovea_nn_additive_tensors, o_strides.row, LONG),
       NN_FIELD(fovea_nn_additive_tensors, o_strides.head, LONG),
       NN_FIELD(fovea_nn_additive_tensors, weight_strides.row, LONG),
@@ -300,9 +300,9 @@ static void make_additive(struct nn_scene *s) {
   if (bytes_one_in(s->bytes, 2)) a->query = nn_layer(s, query_in, dim);
   if (bytes_one_in(s->bytes, 2)) a->key = nn_layer(s, key_in, dim);
   fovea_nn_additive_tensors_init(t, a, batch, q_len, kv_len, nn_size(s, 9), NULL, NULL, NULL, NULL);
-  if (a->query) t->query_type = nn_type(s);
-  if (a->key) t->key_type = nn_type(s);
-  t->value_type = nn_type(s);
+  if (a->query) t->q_type = nn_type(s);
+  if (a->key) t->k_type = nn_type(s);
+  t->v_type = nn_type(s);
   t->o_type = nn_type(s);
   const int with_weights = bytes_one_in(s->bytes, 2), with_mask = bytes_one_in(s->bytes, 3);
   if (with_mask) {
@@ -311,10 +311,9 @@ static void make_additive(struct nn_scene *s) {
   }
   edit_additive(s);
   a->w = nn_tensor(s, 1, a->dim, 0, FOVEA_F32);
-  t->queries =
-      make_entries(s, t->batch, t->q_len, t->query_strides, a->query ? a->query->in : a->dim, t->query_type);
-  t->keys = make_entries(s, t->batch, t->kv_len, t->key_strides, a->key ? a->key->in : a->dim, t->key_type);
-  t->values = make_entries(s, t->batch, t->kv_len, t->value_strides, t->v_dim, t->value_type);
+  t->q = make_entries(s, t->batch, t->q_len, t->q_strides, a->query ? a->query->in : a->dim, t->q_type);
+  t->k = make_entries(s, t->batch, t->kv_len, t->k_strides, a->key ? a->key->in : a->dim, t->k_type);
+  t->v = make_entries(s, t->batch, t->kv_len, t->v_strides, t->v_dim, t->v_type);
   t->o = make_entries(s, t->batch, t->q_len, t->o_strides, t->v_dim, t->o_type);
   if (with_weights) t->weights = make_entries(s, t->batch, t->q_len, t->weight_strides, t->kv_len, FOVEA_F32);
   if (with_mask) make_additive_mask(s);
@@ -333,10 +332,10 @@ static int additive_has_meaning(const struct nn_scene *s) {
   if (a->struct_size != sizeof *a || t->struct_size != sizeof *t || a->dim < 1 || t->batch < 1 || t->v_dim < 1)
     return 0;
   if (t->q_len < 0 || t->kv_len < 0 || !a->w || nn_stride(t->o_strides.head, 0) != 0) return 0;
-  if (a->query ? !nn_layer_has_meaning(a->query) || a->query->out != a->dim : t->query_type != FOVEA_F32) return 0;
-  if (a->key ? !nn_layer_has_meaning(a->key) || a->key->out != a->dim : t->key_type != FOVEA_F32) return 0;
+  if (a->query ? !nn_layer_has_meaning(a->query) || a->query->out != a->dim : t->q_type != FOVEA_F32) return 0;
+  if (a->key ? !nn_layer_has_meaning(a->key) || a->key->out != a->dim : t->k_type != FOVEA_F32) return 0;
   if (!t->mask != (t->mask_type == FOVEA_MASK_NONE) && t->q_len * t->kv_len > 0) return 0;
-  return nn_is_type(t->query_type) && nn_is_type(t->key_type) && nn_is_type(t->value_type) && nn_is_type(t->o_type);
+  return nn_is_type(t->q_type) && nn_is_type(t->k_type) && nn_is_type(t->v_type) && nn_is_type(t->o_type);
 }
 
 const struct nn_kind nn_kind_additive = {make_additive, run_additive, additive_has_meaning, 1, NULL, 0};

@@ -178,7 +178,7 @@ static void set_graph(void *s, size_t size) {
 static fovea_status use_graph(const void *s, fovea_error *error) {
   fovea_nn_graph_tensors t;
   fovea_nn_graph_tensors_init(&t, &graph, ROWS, ROWS, edge_starts, edge_sources, x, x, y);
-  t.values = x;
+  t.v = x;
   return fovea_nn_graph_run(s, &t, NULL, error);
 }
 

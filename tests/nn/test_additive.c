@@ -202,19 +202,18 @@ static void problem_create(struct problem *p, const struct shape *t, struct gene
   use_layers(p);
   fovea_nn_additive_tensors_init(&tensors, &p->additive, t->batch, t->q_len, t->kv_len, t->v_dim, NULL, NULL, NULL,
                                  NULL);
-  p->queries = make(t, t->q_len, width, t->types[0], t->order, &tensors.query_strides, t->special, generator);
-  p->keys = make(t, t->kv_len, width, t->types[1], t->order, &tensors.key_strides, 8 * t->special, generator);
-  p->values =
-      make(t, t->kv_len, t->v_dim, t->types[2], t->order, &tensors.value_strides, 20 * t->special, generator);
+  p->queries = make(t, t->q_len, width, t->types[0], t->order, &tensors.q_strides, t->special, generator);
+  p->keys = make(t, t->kv_len, width, t->types[1], t->order, &tensors.k_strides, 8 * t->special, generator);
+  p->values = make(t, t->kv_len, t->v_dim, t->types[2], t->order, &tensors.v_strides, 20 * t->special, generator);
   p->o = make(t, t->q_len, t->v_dim, t->types[3], out, &tensors.o_strides, 0, generator);
   p->weights = make(t, t->q_len, t->kv_len, FOVEA_F32, out, &tensors.weight_strides, 0, generator);
-  tensors.queries = p->queries.memory.data;
-  tensors.keys = p->keys.memory.data;
-  tensors.values = p->values.memory.data;
+  tensors.q = p->queries.memory.data;
+  tensors.k = p->keys.memory.data;
+  tensors.v = p->values.memory.data;
   tensors.o = p->o.memory.data;
-  tensors.query_type = t->types[0];
-  tensors.key_type = t->types[1];
-  tensors.value_type = t->types[2];
+  tensors.q_type = t->types[0];
+  tensors.k_type = t->types[1];
+  tensors.v_type = t->types[2];
   tensors.o_type = t->types[3];
   if (t->with_weights) tensors.weights = (float *)(void *)p->weights.memory.data;
   if (!t->with_weights) tensors.weight_strides = (fovea_strides){t->q_len * t->kv_len, 0, t->kv_len};

@@ -56,8 +56,8 @@ static void test_refused(void **state) {
   REFUSED(t.q_len = -1, FOVEA_ERROR_ARGUMENT, "q_len is -1");
   REFUSED(t.v_dim = 0, FOVEA_ERROR_ARGUMENT, "v_dim is 0");
   REFUSED(t.o_type = (fovea_type)9, FOVEA_ERROR_ARGUMENT, "o_type is 9");
-  REFUSED(t.key_type = FOVEA_F16, FOVEA_ERROR_ARGUMENT, "key_type: no key layer");
-  REFUSED((a.query = NULL, t.query_type = FOVEA_F16), FOVEA_ERROR_ARGUMENT, "query_type: no query layer");
+  REFUSED(t.k_type = FOVEA_F16, FOVEA_ERROR_ARGUMENT, "k_type: no key layer");
+  REFUSED((a.query = NULL, t.q_type = FOVEA_F16), FOVEA_ERROR_ARGUMENT, "q_type: no query layer");
   REFUSED(t.weight_strides.row = 99, FOVEA_ERROR_UNUSED, "weight_strides");
   REFUSED(t.mask = bytes, FOVEA_ERROR_UNUSED, "mask");
   REFUSED(t.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_ARGUMENT, "mask is NULL");
@@ -68,7 +68,7 @@ static void test_refused(void **state) {
           "head is 2");
   REFUSED((t.mask_type = FOVEA_MASK_BITS, t.mask = bytes, t.mask_strides.row = 9, t.mask_strides.batch = 8),
           FOVEA_ERROR_ARGUMENT, "mask_strides.row is 9");
-  REFUSED(t.key_strides.head = 1, FOVEA_ERROR_UNUSED, "key_strides.head: no heads");
+  REFUSED(t.k_strides.head = 1, FOVEA_ERROR_UNUSED, "k_strides.head: no heads");
   REFUSED(t.kv_lens = lens, FOVEA_ERROR_ARGUMENT, "kv_lens[1] is 6");
   static const int64_t starts[] = {1, 2, 2, 5}, falling[] = {0, 3, 2, 5}, below[] = {-1, 0, 0, 0};
   static const int64_t edges[] = {-9, 4, -1, 0, 1}, beyond[] = {0, 0, 0, 5, 0}, under[] = {0, 0, -2, 0, 0};
@@ -90,15 +90,15 @@ static void test_refused(void **state) {
   REFUSED((t.edge_starts = starts, t.edge_keys = (const int64_t *)(const void *)((const char *)edges + 4)),
           FOVEA_ERROR_ARGUMENT, "edge_keys");
   REFUSED(a.w = NULL, FOVEA_ERROR_ARGUMENT, "w is NULL");
-  REFUSED(t.queries = NULL, FOVEA_ERROR_ARGUMENT, "queries is NULL");
-  REFUSED(t.values = NULL, FOVEA_ERROR_ARGUMENT, "values is NULL");
+  REFUSED(t.q = NULL, FOVEA_ERROR_ARGUMENT, "q is NULL");
+  REFUSED(t.v = NULL, FOVEA_ERROR_ARGUMENT, "v is NULL");
   REFUSED(t.o = NULL, FOVEA_ERROR_ARGUMENT, "o is NULL");
   REFUSED(t.o_strides.row = 6, FOVEA_ERROR_ARGUMENT, "o_strides.row");
-  REFUSED(t.values = outputs + 20, FOVEA_ERROR_ARGUMENT, "o shares memory with values");
+  REFUSED(t.v = outputs + 20, FOVEA_ERROR_ARGUMENT, "o shares memory with v");
   REFUSED(a.w = outputs + 20, FOVEA_ERROR_ARGUMENT, "o shares memory with w");
   REFUSED(query.weights = outputs + 20, FOVEA_ERROR_ARGUMENT, "o shares memory with weights of a layer");
   REFUSED(t.weights = outputs + 20, FOVEA_ERROR_ARGUMENT, "weights shares memory with o");
-  REFUSED(t.keys = (const char *)numbers + 1, FOVEA_ERROR_ARGUMENT, "keys");
+  REFUSED(t.k = (const char *)numbers + 1, FOVEA_ERROR_ARGUMENT, "k");
   REFUSED(e.isa = "abacus", FOVEA_ERROR_ARGUMENT, "isa: abacus");
   REFUSED(e.allocator.allocate = no_memory, FOVEA_ERROR_ARGUMENT, "allocator");
   REFUSED((e.allocator.allocate = no_memory, e.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,

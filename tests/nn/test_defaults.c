@@ -197,7 +197,7 @@ static void test_variants(void **state) {
     if (!late) g.average_heads = 1;
     fovea_nn_graph_tensors_init(&t, &g, NODES, NODES, starts, sources, numbers, numbers + 100, results[late]);
     g.heads = HEADS, g.dim = DIM, g.average_heads = 1;
-    t.values = numbers + 200;
+    t.v = numbers + 200;
     OK(fovea_nn_graph_run(&g, &t, NULL, NULL));
   }
   assert_same();

@@ -174,7 +174,7 @@ static void run_gatv2(const struct graph *graph, const struct layer *layer, cons
     additive.activation = FOVEA_NN_ADDITIVE_ACTIVATION_LEAKY_RELU;
     additive.leaky_slope = slope;
     fovea_nn_additive_tensors_init(&tensors, &additive, 1, NODES, NODES, DIM, x, x, v + head * DIM, o + head * DIM);
-    tensors.value_strides = tensors.o_strides = (fovea_strides){NODES * WIDTH, 0, WIDTH};
+    tensors.v_strides = tensors.o_strides = (fovea_strides){NODES * WIDTH, 0, WIDTH};
     tensors.edge_starts = graph->starts;
     tensors.edge_keys = graph->keys;
     assert_int_equal(fovea_nn_additive_run(&additive, &tensors, NULL, NULL), FOVEA_OK);

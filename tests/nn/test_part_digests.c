@@ -182,9 +182,9 @@ static void expect_additive(selftest_part_run *run) {
   const fovea_nn_additive *a = &run->of.additive.additive;
   const fovea_nn_additive_tensors *t = &run->of.additive.tensors;
   const int64_t rows = t->batch * t->q_len, keys = t->batch * t->kv_len;
-  float *q = projected(a->query, t->queries, t->query_type, rows, a->dim), *r = numbers_create(t->kv_len);
-  float *k = projected(a->key, t->keys, t->key_type, keys, a->dim);
-  float *values = expected_numbers(t->values, t->value_type, keys * t->v_dim);
+  float *q = projected(a->query, t->q, t->q_type, rows, a->dim), *r = numbers_create(t->kv_len);
+  float *k = projected(a->key, t->k, t->k_type, keys, a->dim);
+  float *values = expected_numbers(t->v, t->v_type, keys * t->v_dim);
   float *o = numbers_create(rows * t->v_dim), *weights = numbers_create(rows * t->kv_len);
   for (int64_t i = 0; i < rows; i++) {
     const int64_t first = i / t->q_len * t->kv_len;

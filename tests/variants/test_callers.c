@@ -42,7 +42,7 @@ static void test_half_allocators(void **state) {
   (void)state;
   fovea_nn_graph_init(&graph, FOVEA_NN_GRAPH_TRANSFORMER, 1, 4);
   fovea_nn_graph_tensors_init(&edges, &graph, 1, 1, starts, lists, numbers, numbers, y);
-  edges.values = numbers;
+  edges.v = numbers;
   fovea_nn_selection_init(&selection, 1, 1, 1, 1, 4, 1, numbers, numbers, numbers, lists);
   fovea_nn_linear_attention_init(&linear, FOVEA_NN_UPDATE_LINEAR, 1, 4, 4);
   fovea_nn_linear_attention_tensors_init(&tokens, &linear, 1, 1, numbers, numbers, numbers, y);

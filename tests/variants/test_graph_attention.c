@@ -178,19 +178,19 @@ static void problem_create(struct problem *p, const struct shape *s, struct gene
                               NULL);
   fovea_nn_graph_tensors *t = &p->tensors;
   set_vectors(p, generator);
-  make(p, QUERY, s->nodes, s->heads, s->dim, s->special, &t->query_strides, generator);
-  make(p, KEY, s->sources, s->heads, s->dim, 8 * s->special, &t->key_strides, generator);
+  make(p, QUERY, s->nodes, s->heads, s->dim, s->special, &t->q_strides, generator);
+  make(p, KEY, s->sources, s->heads, s->dim, 8 * s->special, &t->k_strides, generator);
   make(p, Y, s->nodes, s->average ? 1 : s->heads, s->dim, 0, &t->y_strides, generator);
-  t->queries = p->of[QUERY].memory.data;
-  t->keys = p->of[KEY].memory.data;
+  t->q = p->of[QUERY].memory.data;
+  t->k = p->of[KEY].memory.data;
   t->y = p->of[Y].memory.data;
-  t->query_type = s->types[QUERY];
-  t->key_type = s->types[KEY];
+  t->q_type = s->types[QUERY];
+  t->k_type = s->types[KEY];
   t->y_type = s->types[Y];
   if (s->kind == FOVEA_NN_GRAPH_TRANSFORMER) {
-    make(p, VALUE, s->sources, s->heads, s->dim, 20 * s->special, &t->value_strides, generator);
-    t->values = p->of[VALUE].memory.data;
-    t->value_type = s->types[VALUE];
+    make(p, VALUE, s->sources, s->heads, s->dim, 20 * s->special, &t->v_strides, generator);
+    t->v = p->of[VALUE].memory.data;
+    t->v_type = s->types[VALUE];
   }
   make_features(p, generator);
   const int64_t edges = p->starts[s->nodes] - p->starts[0], stride = s->heads + s->padding;
@@ -379,9 +379,9 @@ static void test_alone(void **state) {
       }
       t.nodes = 1;
       t.edge_starts = p.starts + node;
-      t.queries = p.numbers[QUERY] + node * width;
-      t.keys = keys;
-      if (kind == 0) t.values = values;
+      t.q = p.numbers[QUERY] + node * width;
+      t.k = keys;
+      if (kind == 0) t.v = values;
       t.y = y;
       assert_int_equal(fovea_nn_graph_run(&p.graph, &t, NULL, NULL), FOVEA_OK);
       assert_memory_equal(y, p.numbers[Y] + node * width, (size_t)width * sizeof *y);

@@ -33,7 +33,7 @@ static void use_kind(fovea_nn_graph *graph, fovea_nn_graph_tensors *tensors, fov
   graph->a_to = graph->a_from = gat ? numbers : NULL;
   graph->a = kind == FOVEA_NN_GRAPH_GATV2 ? numbers : NULL;
   fovea_nn_graph_tensors_init(tensors, graph, NODES, SOURCES, starts, sources, numbers, numbers, outputs);
-  if (transformer) tensors->values = numbers;
+  if (transformer) tensors->v = numbers;
 }
 
 #define CASE(kind, change, status, word)                                                                           \
@@ -70,7 +70,7 @@ static void test_sizes(void **state) {
   TRANSFORMER(g.average_heads = 2, FOVEA_ERROR_ARGUMENT, "graph.average_heads is 2");
   TRANSFORMER(t.nodes = -1, FOVEA_ERROR_ARGUMENT, "tensors.nodes is -1");
   TRANSFORMER(t.sources = -1, FOVEA_ERROR_ARGUMENT, "tensors.sources is -1");
-  TRANSFORMER(t.key_type = (fovea_type)9, FOVEA_ERROR_ARGUMENT, "tensors.key_type is 9");
+  TRANSFORMER(t.k_type = (fovea_type)9, FOVEA_ERROR_ARGUMENT, "tensors.k_type is 9");
   TRANSFORMER(t.feature_type = (fovea_type)9, FOVEA_ERROR_ARGUMENT, "tensors.feature_type is 9");
   TRANSFORMER(g.scale = INFINITY, FOVEA_ERROR_ARGUMENT, "scale is");
   TRANSFORMER(g.scale = NAN, FOVEA_ERROR_ARGUMENT, "scale is");
@@ -91,9 +91,9 @@ static void test_unused(void **state) {
   TRANSFORMER(t.feature_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "feature_type");
   TRANSFORMER(t.feature_strides.row = 99, FOVEA_ERROR_UNUSED, "feature_strides");
   TRANSFORMER(t.weight_stride = 3, FOVEA_ERROR_UNUSED, "weight_stride");
-  TRANSFORMER(t.key_strides.batch = 3, FOVEA_ERROR_UNUSED, "key_strides.batch");
-  GAT(t.values = numbers, FOVEA_ERROR_UNUSED, "values is set");
-  GAT(t.value_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "value_type");
+  TRANSFORMER(t.k_strides.batch = 3, FOVEA_ERROR_UNUSED, "k_strides.batch");
+  GAT(t.v = numbers, FOVEA_ERROR_UNUSED, "v is set");
+  GAT(t.v_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "v_type");
   GAT(g.scale = 1, FOVEA_ERROR_UNUSED, "scale is set");
   GAT(g.a = numbers, FOVEA_ERROR_UNUSED, "a is set");
   GAT(g.a_edge = numbers, FOVEA_ERROR_UNUSED, "a_edge: there are no features");
@@ -102,8 +102,8 @@ static void test_unused(void **state) {
 
 static void test_pointers(void **state) {
   (void)state;
-  TRANSFORMER(t.values = NULL, FOVEA_ERROR_ARGUMENT, "values is NULL");
-  TRANSFORMER(t.keys = NULL, FOVEA_ERROR_ARGUMENT, "keys is NULL");
+  TRANSFORMER(t.v = NULL, FOVEA_ERROR_ARGUMENT, "v is NULL");
+  TRANSFORMER(t.k = NULL, FOVEA_ERROR_ARGUMENT, "k is NULL");
   TRANSFORMER(t.y = NULL, FOVEA_ERROR_ARGUMENT, "y is NULL");
   TRANSFORMER(t.edge_starts = NULL, FOVEA_ERROR_ARGUMENT, "edge_starts is NULL");
   TRANSFORMER(t.edge_sources = NULL, FOVEA_ERROR_ARGUMENT, "edge_sources is NULL");
@@ -111,16 +111,16 @@ static void test_pointers(void **state) {
   GAT(g.a_from = NULL, FOVEA_ERROR_ARGUMENT, "a_from is NULL");
   GAT(t.features = more, FOVEA_ERROR_ARGUMENT, "a_edge is NULL");
   GATV2(g.a = NULL, FOVEA_ERROR_ARGUMENT, "a is NULL");
-  TRANSFORMER(t.queries = (const char *)numbers + 1, FOVEA_ERROR_ARGUMENT, "queries");
+  TRANSFORMER(t.q = (const char *)numbers + 1, FOVEA_ERROR_ARGUMENT, "q");
   TRANSFORMER(t.edge_starts = (const int64_t *)(const void *)((const char *)starts + 4), FOVEA_ERROR_ARGUMENT,
               "edge_starts");
-  TRANSFORMER(t.y = numbers + 9, FOVEA_ERROR_ARGUMENT, "y shares memory with queries");
+  TRANSFORMER(t.y = numbers + 9, FOVEA_ERROR_ARGUMENT, "y shares memory with q");
   TRANSFORMER((t.features = more, t.y = more + EDGES * WIDTH - 1), FOVEA_ERROR_ARGUMENT, "y: with features");
   TRANSFORMER(t.lse = outputs + 5, FOVEA_ERROR_ARGUMENT, "lse shares memory with y");
   TRANSFORMER(t.weights = outputs + 3, FOVEA_ERROR_ARGUMENT, "weights shares memory with y");
   TRANSFORMER(g.bias = outputs + 1, FOVEA_ERROR_ARGUMENT, "y: with bias");
   TRANSFORMER(t.y_strides.row = 7, FOVEA_ERROR_ARGUMENT, "y_strides.row is 7");
-  TRANSFORMER(t.key_strides.row = INT64_C(1) << 60, FOVEA_ERROR_ARGUMENT, "key_strides");
+  TRANSFORMER(t.k_strides.row = INT64_C(1) << 60, FOVEA_ERROR_ARGUMENT, "k_strides");
   static const int64_t later[] = {1, 2, 2, 2};
   TRANSFORMER((t.edge_starts = later, t.features = more, t.feature_strides.row = INT64_C(1) << 60),
               FOVEA_ERROR_ARGUMENT, "feature_strides");
@@ -189,10 +189,10 @@ static void act(void) {
     use_kind(&g, &t, (fovea_nn_graph_kind)kind);
     g.edge = &edge;
     g.a_edge = kind == FOVEA_NN_GRAPH_GAT ? numbers : NULL;
-    const void *values = t.values;
+    const void *values = t.v;
     fovea_nn_graph_tensors_init(&t, &g, NODES, SOURCES, loops, from, numbers, more,
                                 everywhere_room(NODES * WIDTH * sizeof(float)));
-    t.values = values;
+    t.v = values;
     t.features = more;
     t.weights = everywhere_room(EDGES * HEADS * sizeof(float));
     t.lse = everywhere_room(NODES * HEADS * sizeof(float));

@@ -40,7 +40,7 @@ static void run(fovea_nn_graph graph, const float *edge_weights, const float *q,
   fovea_nn_linear_init(&edge, FEATURES, WIDTH, edge_weights);
   graph.edge = &edge;
   fovea_nn_graph_tensors_init(&tensors, &graph, NODES, NODES, starts, sources, q, k, y);
-  tensors.values = v;
+  tensors.v = v;
   tensors.features = features;
   tensors.weights = weights;
   if (fovea_nn_graph_run(&graph, &tensors, NULL, &error)) fail_msg("%s", error.text);

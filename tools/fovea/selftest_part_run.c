@@ -222,8 +222,8 @@ static void prepare_additive(selftest_part_run *run) {
   const void *values = take(run, keys * s->v_dim, p->other);
   fovea_nn_additive_tensors_init(tensors, additive, s->batch, s->q_len, s->kv_len, s->v_dim, queries, key_rows,
                                  values, take_output(run, 0, rows * s->v_dim, p->y));
-  tensors->query_type = tensors->key_type = p->x;
-  tensors->value_type = p->other;
+  tensors->q_type = tensors->k_type = p->x;
+  tensors->v_type = p->other;
   tensors->o_type = p->y;
   tensors->weights = take_output(run, 1, rows * s->kv_len, FOVEA_F32);
 }
