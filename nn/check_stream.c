@@ -247,11 +247,20 @@ static stream_layout lay_out(fovea_nn_stream *stream) {
   return layout;
 }
 
-size_t fovea_nn_stream_size(const fovea_nn_streaming *streaming) {
+/* The bytes of a stream; SIZE_MAX if a size_t cannot hold them. */
+static size_t size_of(const stream_layout *layout) {
+  return layout->all.saturated ? SIZE_MAX : layout->all.size;
+}
+
+fovea_status fovea_nn_stream_size(const fovea_nn_streaming *streaming, size_t *size, fovea_error *error) {
   fovea_nn_stream stream = {.dim = 0};
-  if (read_streaming(streaming, &stream, NULL) != FOVEA_OK) return 0;
+  if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
+  *size = 0;
+  const fovea_status status = read_streaming(streaming, &stream, error);
+  if (status) return status;
   const stream_layout layout = lay_out(&stream);
-  return layout.all.saturated ? 0 : layout.all.size;
+  *size = size_of(&layout);
+  return FOVEA_OK;
 }
 
 static fovea_status place_layers(fovea_nn_stream *stream, float *rows, fovea_error *error) {
@@ -307,7 +316,7 @@ fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void
   fovea_status status = read_streaming(streaming, &made, error);
   if (status) return status;
   const stream_layout layout = lay_out(&made);
-  made.size = layout.all.saturated ? SIZE_MAX : layout.all.size;
+  made.size = size_of(&layout);
   status = fovea_validate_memory("stream", memory, size, made.size, error);
   if (!status) made.plan = (char *)memory + layout.plan;
   made.plan_size = layout.k - layout.plan;

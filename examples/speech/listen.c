@@ -39,7 +39,8 @@ static bool open_stream(struct passage *p, int threads, struct heard *heard, str
   fovea_nn_streaming streaming;
   fovea_error error;
   fovea_nn_streaming_init(&streaming, p->model->layers, p->model->blocks, &p->model->problem, p->chunk);
-  heard->stream_bytes = fovea_nn_stream_size(&streaming);
+  if (fovea_nn_stream_size(&streaming, &heard->stream_bytes, &error) != FOVEA_OK)
+    return refuse(failure, "%s", error.text);
   void *memory = allocate_aligned(heard->stream_bytes, &p->pieces[0]);
   if (!memory) return refuse(failure, "no memory for a stream of %zu bytes", heard->stream_bytes);
   if (fovea_nn_stream_create_in(&streaming, memory, heard->stream_bytes, &p->stream, &error) != FOVEA_OK)

@@ -58,8 +58,11 @@ static inline void fovea_nn_streaming_init(fovea_nn_streaming *streaming, int64_
  * take the same stream may not run at the same time. */
 typedef struct fovea_nn_stream fovea_nn_stream;
 
-/* Returns the bytes of a stream; 0 if `streaming` would be refused for its sizes or its rules. */
-FOVEA_NN_API size_t fovea_nn_stream_size(const fovea_nn_streaming *streaming);
+/* Sets *size to the bytes of a stream, at least 1. It checks sizes and rules, and all else that the size follows
+ * from. If they are refused, it returns the error of fovea_nn_stream_create_in(), and *size is 0. `error` may be
+ * NULL. */
+FOVEA_NN_API fovea_status fovea_nn_stream_size(const fovea_nn_streaming *streaming, size_t *size,
+                                               fovea_error *error);
 
 /* Makes a stream at the beginning of an utterance, in memory of fovea_nn_stream_size() bytes or more at a multiple
  * of FOVEA_SCRATCH_ALIGNMENT. It holds nothing that must be freed, and may not be moved. Blocks, attention structs

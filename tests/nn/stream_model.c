@@ -81,7 +81,9 @@ void compute_whole(const struct model *m, int64_t frames, const float *x, float 
 struct stream stream_create(const struct model *m, enum guarded_edge edge) {
   struct stream s;
   fovea_error error;
-  s.memory = guarded_create(fovea_nn_stream_size(&m->streaming), edge);
+  size_t size;
+  if (fovea_nn_stream_size(&m->streaming, &size, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  s.memory = guarded_create(size, edge);
   if (fovea_nn_stream_create_in(&m->streaming, s.memory.data, s.memory.size, &s.stream, &error) != FOVEA_OK)
     fail_msg("%s", error.text);
   return s;

@@ -184,8 +184,8 @@ static void act_stream(void) {
   problem.window_left = 7;
   problem.window_right = 2;
   fovea_nn_streaming_init(&streaming, 2, stacked, &problem, CHUNK);
-  const size_t size = fovea_nn_stream_size(&streaming);
-  if (size == 0 || size > sizeof memory) abort();
+  size_t size;
+  if (fovea_nn_stream_size(&streaming, &size, NULL) != FOVEA_OK || size > sizeof memory) abort();
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
   everywhere_keep(fovea_nn_stream_create_in(&streaming, memory, sizeof memory, &stream, NULL));
   for (int64_t i = 0; i < FRAMES; i += 10) {

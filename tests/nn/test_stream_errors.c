@@ -85,8 +85,38 @@ static void test_refused_layers(void **state) {
   REFUSED(m.parts[1].block.norm_first = 2, FOVEA_ERROR_ARGUMENT, "blocks[1].norm_first");
   REFUSED(m.parts[1].block.struct_size = 3, FOVEA_ERROR_ARGUMENT, "blocks[1].struct_size");
   REFUSED(m.rotary.dims = 8, FOVEA_ERROR_ARGUMENT, "dims");
-  assert_int_equal(fovea_nn_stream_size(NULL), 0);
   assert_int_equal(measured(fovea_nn_stream_scratch_size(NULL, with_threads(1), measured_size(), NULL)), 0);
+}
+
+#define SIZE_REFUSED(change, word)                                                                                 \
+  do {                                                                                                             \
+    struct model m;                                                                                                \
+    fovea_error error = {.text = ""};                                                                              \
+    size_t size = 7;                                                                                               \
+    make_model(&m, 2, 5, 3, 4, NORM_FIRST | ROTARY, NULL);                                                         \
+    change;                                                                                                        \
+    assert_int_equal(fovea_nn_stream_size(&m.streaming, &size, &error), FOVEA_ERROR_ARGUMENT);                     \
+    assert_int_equal(size, 0);                                                                                     \
+    assert_error_says(&error, word);                                                                               \
+  } while (0)
+
+/* The size of a stream says why there is none. */
+static void test_size_refused(void **state) {
+  (void)state;
+  struct model m;
+  size_t size = 7;
+  fovea_error error;
+  SIZE_REFUSED(m.streaming.struct_size--, "streaming.struct_size");
+  SIZE_REFUSED(m.streaming.layers = 0, "layers");
+  SIZE_REFUSED(m.problem.window_left = FOVEA_UNLIMITED, "problem.window_left is FOVEA_UNLIMITED");
+  SIZE_REFUSED(m.parts[0].block.self = NULL, "blocks[0].self is NULL");
+  make_model(&m, 2, 5, 3, 4, NORM_FIRST | ROTARY, NULL);
+  assert_int_equal(fovea_nn_stream_size(&m.streaming, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "size is NULL");
+  assert_int_equal(fovea_nn_stream_size(NULL, &size, NULL), FOVEA_ERROR_ARGUMENT);
+  assert_int_equal(size, 0);
+  assert_int_equal(fovea_nn_stream_size(&m.streaming, &size, NULL), FOVEA_OK);
+  assert_true(size > 0);
 }
 
 #define PUSH_REFUSED(rows, from, to, with, status, word)                                                           \
@@ -219,9 +249,9 @@ static void test_broken(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_refused),        cmocka_unit_test(test_refused_layers),
-      cmocka_unit_test(test_refused_pushes), cmocka_unit_test(test_refused_outputs),
-      cmocka_unit_test(test_broken),
+      cmocka_unit_test(test_refused),         cmocka_unit_test(test_size_refused),
+      cmocka_unit_test(test_refused_layers),  cmocka_unit_test(test_refused_pushes),
+      cmocka_unit_test(test_refused_outputs), cmocka_unit_test(test_broken),
   };
   return cmocka_run_group_tests(tests, make_numbers, NULL);
 }

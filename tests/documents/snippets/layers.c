@@ -176,7 +176,7 @@ static void stream_of_frames(void) {
   computed(y, written * width);
 
   /* snippet 11 */
-  size = fovea_nn_stream_size(&streaming);
+  worked(fovea_nn_stream_size(&streaming, &size, &error), error.text, __LINE__);
   fovea_nn_stream *first, *second;
   worked(fovea_nn_stream_create_in(&streaming, aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size), size, &first, &error),
          error.text, __LINE__);
