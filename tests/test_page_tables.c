@@ -235,7 +235,7 @@ static void test_refused_extensions(void **state) {
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, NULL, cache.lengths, longer),
           FOVEA_ERROR_ARGUMENT, "page_counts is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, cache.counts, NULL, longer),
-          FOVEA_ERROR_ARGUMENT, "lengths is NULL");
+          FOVEA_ERROR_ARGUMENT, "lens is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, cache.counts, cache.lengths, NULL),
           FOVEA_ERROR_ARGUMENT, "ends is NULL");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, 2, cache.counts, cache.lengths, longer),
@@ -243,13 +243,13 @@ static void test_refused_extensions(void **state) {
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, 1, cache.counts, cache.lengths, longer),
           FOVEA_ERROR_ARGUMENT, "page_counts[0] is 2; it must be from 0 to table_length, which is 1");
   REFUSED(EXTEND_WITH(&cache.pages, 1, &cache.pool, 1, tables, TABLE, cache.counts, (&(const int64_t){-1}), longer),
-          FOVEA_ERROR_ARGUMENT, "lengths[0] is -1; it must be 0 or more");
+          FOVEA_ERROR_ARGUMENT, "lens[0] is -1; it must be 0 or more");
   REFUSED(EXTEND(6, 1, 2, 0, 1), FOVEA_ERROR_ARGUMENT,
-          "ends[2] is 2; it must be from lengths[2] to 281474976710656, and lengths[2] is 3");
+          "ends[2] is 2; it must be from lens[2] to 281474976710656, and lens[2] is 3");
   REFUSED(EXTEND(9, 1, 25, 0, 1), FOVEA_ERROR_SPACE, "table_length is 6; ends[2] is 25, which needs 7 pages");
   REFUSED(EXTEND(24, 24, 24, 0, 1), FOVEA_ERROR_MEMORY, "pool has 10 free pages of 14; 15 are needed");
   cache.counts[0] = 1;
-  REFUSED(EXTEND(9, 1, 3, 0, 1), FOVEA_ERROR_ARGUMENT, "page_counts[0] is 1; lengths[0] is 6, which needs 2 pages");
+  REFUSED(EXTEND(9, 1, 3, 0, 1), FOVEA_ERROR_ARGUMENT, "page_counts[0] is 1; lens[0] is 6, which needs 2 pages");
   cache.counts[0] = 2;
   cache.tables[2][0] = 13;
   REFUSED(EXTEND(9, 1, 4, 0, 1), FOVEA_ERROR_ARGUMENT,
@@ -277,11 +277,11 @@ static void test_refused_truncations(void **state) {
   REFUSED(TRUNCATE(NULL, PAGE_ROWS, 1, tables, cache.counts, none), FOVEA_ERROR_ARGUMENT, "pool is NULL");
   REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, NULL, cache.counts, none), FOVEA_ERROR_ARGUMENT, "tables is NULL");
   REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, NULL, none), FOVEA_ERROR_ARGUMENT, "page_counts is NULL");
-  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, cache.counts, NULL), FOVEA_ERROR_ARGUMENT, "lengths is NULL");
+  REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, cache.counts, NULL), FOVEA_ERROR_ARGUMENT, "lens is NULL");
   REFUSED(TRUNCATE(&cache.pool, 0, 1, tables, cache.counts, none), FOVEA_ERROR_ARGUMENT,
           "page_rows is 0; it must be from 1 to 281474976710656");
   REFUSED(TRUNCATE(&cache.pool, PAGE_ROWS, 1, tables, cache.counts, (&(const int64_t){-1})), FOVEA_ERROR_ARGUMENT,
-          "lengths[0] is -1; it must be from 0 to 281474976710656");
+          "lens[0] is -1; it must be from 0 to 281474976710656");
   /* The second table names a page twice that has one user: by then pages of both tables were released. */
   cache.tables[2][1] = cache.tables[2][0];
   cache.counts[2] = 2;

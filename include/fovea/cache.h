@@ -231,7 +231,7 @@ FOVEA_API int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page);
 FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
                                       int32_t *page, int64_t rows, fovea_error *error);
 
-/* Makes room for new rows of a batch: sequence b has lengths[b] rows and is to have ends[b]. The table of sequence
+/* Makes room for new rows of a batch: sequence b has lens[b] rows and is to have ends[b]. The table of sequence
  * b is row b of `tables`, table_length numbers, of which the first page_counts[b] are pages of the sequence; all
  * others may be anything. Set page_counts to 0 for a new sequence; this function and fovea_page_truncate() keep
  * it. Each page that new rows lie in becomes the sequence's own, as fovea_page_own() does, and free pages are
@@ -239,13 +239,13 @@ FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_co
  * this call may be tried again, or another one, and no page is lost. All structs of `pages` have the same
  * page_rows, and at least as many pages as the pool. If the call fails (FOVEA_ERROR_MEMORY: there are too few free
  * pages for the batch), no table, count or page of any sequence has changed. Other errors: FOVEA_ERROR_SPACE (a
- * table is too short), FOVEA_ERROR_ARGUMENT (lengths and ends do not ascend, a table names a page that is not in
+ * table is too short), FOVEA_ERROR_ARGUMENT (lens and ends do not ascend, a table names a page that is not in
  * use, ...). */
 FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
                                          int64_t batch, int32_t *tables, int64_t table_length, int64_t *page_counts,
-                                         const int64_t *lengths, const int64_t *ends, fovea_error *error);
+                                         const int64_t *lens, const int64_t *ends, fovea_error *error);
 
-/* The reverse: sequence b keeps the pages of its first lengths[b] rows, and releases its other pages from
+/* The reverse: sequence b keeps the pages of its first lens[b] rows, and releases its other pages from
  * page_counts[b] downwards, for instance pages of drafts that were rejected. A length of 0 releases the whole
  * table of a sequence that has ended. Numbers of a table below 0 are passed over: pages of a window that were
  * given back before. page_rows is the page_rows of the pages; tables and counts are as for fovea_page_extend(),
@@ -253,7 +253,7 @@ FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages
  * changed. */
 FOVEA_API fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_rows, int64_t batch,
                                            const int32_t *tables, int64_t table_length, int64_t *page_counts,
-                                           const int64_t *lengths, fovea_error *error);
+                                           const int64_t *lens, fovea_error *error);
 
 /* ---- New rows ------------------------------------------------------------------------------------------------ */
 

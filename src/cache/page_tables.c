@@ -53,54 +53,54 @@ typedef struct written_pages {
   int64_t first, end, filled; /* rows that page `first` has */
 } written_pages;
 
-static written_pages written_by(const page_tables *t, const int64_t *lengths, const int64_t *ends, int64_t b) {
-  if (lengths[b] == ends[b]) return (written_pages){0, 0, 0};
-  return (written_pages){lengths[b] / t->page_rows, pages_of(t, ends[b]), lengths[b] % t->page_rows};
+static written_pages written_by(const page_tables *t, const int64_t *lens, const int64_t *ends, int64_t b) {
+  if (lens[b] == ends[b]) return (written_pages){0, 0, 0};
+  return (written_pages){lens[b] / t->page_rows, pages_of(t, ends[b]), lens[b] % t->page_rows};
 }
 
-static fovea_status check_lengths(const page_tables *t, const int64_t *lengths, const int64_t *ends, int64_t b,
+static fovea_status check_lengths(const page_tables *t, const int64_t *lens, const int64_t *ends, int64_t b,
                                   fovea_error *error) {
-  if (lengths[b] < 0)
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths[%jd] is %jd; it must be 0 or more", b, lengths[b]);
-  if (ends[b] < lengths[b] || ends[b] > FOVEA_LENGTH_LIMIT) {
+  if (lens[b] < 0)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lens[%jd] is %jd; it must be 0 or more", b, lens[b]);
+  if (ends[b] < lens[b] || ends[b] > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "ends[%jd] is %jd; it must be from lengths[%jd] to %jd, and lengths[%jd] is %jd", b, ends[b],
-                      b, FOVEA_LENGTH_LIMIT, b, lengths[b]);
+                      "ends[%jd] is %jd; it must be from lens[%jd] to %jd, and lens[%jd] is %jd", b, ends[b], b,
+                      FOVEA_LENGTH_LIMIT, b, lens[b]);
   }
   if (pages_of(t, ends[b]) > t->length) {
     return fovea_fail(error, FOVEA_ERROR_SPACE, "table_length is %jd; ends[%jd] is %jd, which needs %jd pages",
                       t->length, b, ends[b], pages_of(t, ends[b]));
   }
-  if (pages_of(t, lengths[b]) > t->counts[b]) {
+  if (pages_of(t, lens[b]) > t->counts[b]) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "page_counts[%jd] is %jd; lengths[%jd] is %jd, which needs %jd pages", b, t->counts[b], b,
-                      lengths[b], pages_of(t, lengths[b]));
+                      "page_counts[%jd] is %jd; lens[%jd] is %jd, which needs %jd pages", b, t->counts[b], b,
+                      lens[b], pages_of(t, lens[b]));
   }
   return FOVEA_OK;
 }
 
 /* Whether sequence b has to copy page i of its table. Of the sequences of the call that write to one page, the last
  * may keep it, if there are no other users. */
-static int needs_copy(const page_tables *t, const int64_t *lengths, const int64_t *ends, int64_t b, int64_t i) {
+static int needs_copy(const page_tables *t, const int64_t *lens, const int64_t *ends, int64_t b, int64_t i) {
   const int32_t page = t->numbers[b * t->length + i];
   int64_t users = t->pool->references[page];
   for (int64_t before = 0; users > 1 && before < b; before++) {
-    const written_pages w = written_by(t, lengths, ends, before);
+    const written_pages w = written_by(t, lens, ends, before);
     if (i >= w.first && i < w.end && i < t->counts[before] && t->numbers[before * t->length + i] == page) users--;
   }
   return users > 1;
 }
 
 /* Checks every sequence, and counts the pages that must be free. */
-static fovea_status check_extension(const page_tables *t, const int64_t *lengths, const int64_t *ends,
+static fovea_status check_extension(const page_tables *t, const int64_t *lens, const int64_t *ends,
                                     fovea_error *error) {
   int64_t needed = 0;
   for (int64_t b = 0; b < t->batch; b++) {
-    fovea_status status = check_lengths(t, lengths, ends, b, error);
-    const written_pages w = status ? (written_pages){0, 0, 0} : written_by(t, lengths, ends, b);
+    fovea_status status = check_lengths(t, lens, ends, b, error);
+    const written_pages w = status ? (written_pages){0, 0, 0} : written_by(t, lens, ends, b);
     for (int64_t i = w.first; i < w.end && i < t->counts[b] && !status; i++) {
       status = check_page(t, b, i, error);
-      if (!status) needed += needs_copy(t, lengths, ends, b, i);
+      if (!status) needed += needs_copy(t, lens, ends, b, i);
     }
     if (status) return status;
     if (w.end > t->counts[b]) needed += w.end - t->counts[b];
@@ -111,7 +111,7 @@ static fovea_status check_extension(const page_tables *t, const int64_t *lengths
 }
 
 fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool, int64_t batch,
-                               int32_t *tables, int64_t table_length, int64_t *page_counts, const int64_t *lengths,
+                               int32_t *tables, int64_t table_length, int64_t *page_counts, const int64_t *lens,
                                const int64_t *ends, fovea_error *error) {
   if (!pool) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "pool is NULL");
   fovea_status status = fovea_check_page_array(pages, pages_count, pool, error);
@@ -119,10 +119,10 @@ fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fo
   const page_tables t = {pool, batch, tables, table_length, page_counts, pages->page_rows};
   status = check_tables(&t, error);
   if (status) return status;
-  if (!lengths || !ends) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", lengths ? "ends" : "lengths");
-  status = check_extension(&t, lengths, ends, error);
+  if (!lens || !ends) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", lens ? "ends" : "lens");
+  status = check_extension(&t, lens, ends, error);
   for (int64_t b = 0; b < batch && !status; b++) {
-    const written_pages w = written_by(&t, lengths, ends, b);
+    const written_pages w = written_by(&t, lens, ends, b);
     int32_t *table = tables + b * table_length;
     for (int64_t i = w.first; i < w.end && i < page_counts[b] && !status; i++)
       status = fovea_page_own(pages, pages_count, pool, &table[i], i == w.first ? w.filled : 0, error);
@@ -162,38 +162,38 @@ static fovea_status release_pages(const page_tables *t, int64_t b, int64_t kept,
   return status;
 }
 
-static int64_t kept_pages(const page_tables *t, const int64_t *lengths, int64_t b) {
-  const int64_t kept = pages_of(t, lengths[b]);
+static int64_t kept_pages(const page_tables *t, const int64_t *lens, int64_t b) {
+  const int64_t kept = pages_of(t, lens[b]);
   return kept < t->counts[b] ? kept : t->counts[b];
 }
 
 /* Undoes release_pages() of the sequences before `b`, the last one first. */
-static void take_all_back(const page_tables *t, const int64_t *lengths, int64_t b) {
+static void take_all_back(const page_tables *t, const int64_t *lens, int64_t b) {
   while (b-- > 0) {
     const int32_t *table = t->numbers + b * t->length;
-    for (int64_t i = t->counts[b]; i-- > kept_pages(t, lengths, b);)
+    for (int64_t i = t->counts[b]; i-- > kept_pages(t, lens, b);)
       if (table[i] >= 0) take_back(t->pool, table[i]);
   }
 }
 
 fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_rows, int64_t batch, const int32_t *tables,
-                                 int64_t table_length, int64_t *page_counts, const int64_t *lengths,
+                                 int64_t table_length, int64_t *page_counts, const int64_t *lens,
                                  fovea_error *error) {
   const page_tables t = {pool, batch, tables, table_length, page_counts, page_rows};
   fovea_status status = check_tables(&t, error);
   if (status) return status;
-  if (!lengths) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths is NULL");
+  if (!lens) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lens is NULL");
   for (int64_t b = 0; b < batch; b++) {
-    if (lengths[b] >= 0 && lengths[b] <= FOVEA_LENGTH_LIMIT) continue;
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lengths[%jd] is %jd; it must be from 0 to %jd", b, lengths[b],
+    if (lens[b] >= 0 && lens[b] <= FOVEA_LENGTH_LIMIT) continue;
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "lens[%jd] is %jd; it must be from 0 to %jd", b, lens[b],
                       FOVEA_LENGTH_LIMIT);
   }
   for (int64_t b = 0; b < batch; b++) {
-    status = release_pages(&t, b, kept_pages(&t, lengths, b), error);
+    status = release_pages(&t, b, kept_pages(&t, lens, b), error);
     if (!status) continue;
-    take_all_back(&t, lengths, b);
+    take_all_back(&t, lens, b);
     return status;
   }
-  for (int64_t b = 0; b < batch; b++) page_counts[b] = kept_pages(&t, lengths, b);
+  for (int64_t b = 0; b < batch; b++) page_counts[b] = kept_pages(&t, lens, b);
   return FOVEA_OK;
 }

@@ -15,14 +15,14 @@ static void segment_of_ones_own(void) {
 static void tables_of_pages(void) {
   fovea_pages pages;
   int32_t tables[BATCH * TABLE], users[8];
-  int64_t lengths[BATCH] = {0, 5}, ends[BATCH];
+  int64_t lens[BATCH] = {0, 5}, ends[BATCH];
   const int64_t new_rows[BATCH] = {20, 3};
   fovea_pages_init(&pages, 8, 16, kv_heads, dim, dim, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
   pages.k = numbers_of(pages.count * pages.k_strides.batch);
   pages.v = numbers_of(pages.count * pages.v_strides.batch);
   fovea_page_pool pool;
   worked(fovea_page_pool_init(&pool, users, 8, &error), error.text, __LINE__);
-  lengths[1] = 0;
+  lens[1] = 0;
   /* snippet 5 */
   need(page_counts[0] == 0 && page_counts[1] == 0, "rows were taken back");
 }
@@ -111,7 +111,7 @@ int main(void) {
     worked(fovea_append(&rows, &rotary, NULL, &error), error.text, __LINE__);
   }
   /* snippet 4 */
-  const int64_t lengths[batch] = {3, 0, 12};
+  const int64_t lens[batch] = {3, 0, 12};
   const float *k = numbers_of(batch * kv_heads * dim), *v = numbers_of(batch * kv_heads * dim);
   fovea_segment segments[batch];
   fovea_sequence sequences[batch];
