@@ -44,7 +44,7 @@ static fovea_status check_attending(const char *name, const fovea_nn_attending *
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL, or its problem or tensors", name);
   }
   const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &t, error);
-  if (status) return status;
+  if (status) return fovea_fail_within(name, status, error);
   const struct {
     const char *field;
     int set;

@@ -14,18 +14,23 @@ static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, f
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd; the first layer has %jd", name, given, wanted);
 }
 
-fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error) {
-  fovea_status status = fovea_nn_read_struct("encoder", given, encoder, sizeof *encoder, error);
+fovea_status fovea_nn_fail_in_part(const char *part, fovea_status status, fovea_error *error) {
+  return part ? fovea_fail_within(part, status, error) : status;
+}
+
+fovea_status fovea_nn_read_encoder(const char *name, const fovea_nn_encoder *given, fovea_nn_encoder *encoder,
+                                   fovea_error *error) {
+  fovea_status status = fovea_nn_read_struct(name, given, encoder, sizeof *encoder, error);
   if (status) return status;
   const fovea_bounded count = {"count", encoder->count, 1, FOVEA_DIM_LIMIT};
-  status = fovea_validate_bounds("encoder", &count, 1, error);
+  status = fovea_validate_bounds(name, &count, 1, error);
   if (status) return status;
-  if (!encoder->blocks) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks is NULL");
+  if (!encoder->blocks) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s.blocks is NULL", name);
   if (encoder->block_size >= sizeof(fovea_nn_block) && encoder->block_size % _Alignof(fovea_nn_block) == 0)
     return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "block_size is %ju; a block has at least %ju, a multiple of %ju",
-                    (uint64_t)encoder->block_size, (uint64_t)sizeof(fovea_nn_block),
-                    (uint64_t) _Alignof(fovea_nn_block));
+  return fovea_fail(
+      error, FOVEA_ERROR_ARGUMENT, "%s.block_size is %ju; a block has at least %ju, a multiple of %ju", name,
+      (uint64_t)encoder->block_size, (uint64_t)sizeof(fovea_nn_block), (uint64_t) _Alignof(fovea_nn_block));
 }
 
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
@@ -39,7 +44,7 @@ static fovea_status read_tensors(const char *name, const fovea_nn_attending *att
   if (!attending || !attending->problem || !attending->tensors) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL, or its problem or tensors", name);
   }
-  return fovea_nn_read_attention_tensors(attending->tensors, tensors, error);
+  return fovea_fail_within(name, fovea_nn_read_attention_tensors(attending->tensors, tensors, error), error);
 }
 
 fovea_status fovea_nn_read_encoder_rows(const char *name, const fovea_nn_encoder_rows *given,
@@ -47,13 +52,12 @@ fovea_status fovea_nn_read_encoder_rows(const char *name, const fovea_nn_encoder
   return fovea_nn_read_struct(name, given, rows, sizeof *rows, error);
 }
 
-/* Ids and an embedding, or x; a table of positions for what is set about them. */
+/* Ids, or x. */
 static fovea_status check_inputs(const fovea_nn_encoder_call *call, fovea_error *error) {
   const fovea_nn_encoder_rows *r = &call->rows;
   const fovea_bounded id_type = {"id_type", (int)r->id_type, 0, FOVEA_NN_INT64};
   const char *unused = NULL;
   if (!r->x) {
-    if (!call->encoder.embedding) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "embedding is NULL, and so is x");
     return fovea_validate_bounds(NULL, &id_type, 1, error);
   }
   if (r->ids) unused = "ids";
@@ -64,6 +68,7 @@ static fovea_status check_inputs(const fovea_nn_encoder_call *call, fovea_error 
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: x is not NULL", unused);
 }
 
+/* The parts of the stack beside its layers. */
 static fovea_status check_parts(fovea_nn_encoder_call *call, fovea_error *error) {
   const fovea_nn_encoder *e = &call->encoder;
   const fovea_nn_norm *norms[] = {e->embedding_norm, e->final_norm};
@@ -80,8 +85,8 @@ static fovea_status check_parts(fovea_nn_encoder_call *call, fovea_error *error)
     if (!status)
       status = check_dim(i == 0 ? "embedding_norm.dim" : "final_norm.dim", norms[i]->dim, call->dim, error);
   }
-  if (!status) status = check_inputs(call, error);
   if (status || call->rows.x) return status;
+  if (!e->embedding) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "embedding is NULL, and so is x");
   status = fovea_nn_read_embedding(e->embedding, &call->embedding, error);
   call->numbered = call->embedding.positions.data && !call->rows.position_ids;
   return status ? status : check_dim("embedding.dim", call->embedding.dim, call->dim, error);
@@ -150,21 +155,31 @@ static fovea_status check_rotary_positions(const fovea_nn_encoder_call *call, fo
                     self ? "self.tensors.rotary_positions" : unused);
 }
 
-fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
-                                        const fovea_execution *execution, fovea_nn_encoder_call *call,
-                                        fovea_error *error) {
-  fovea_status status = fovea_nn_read_encoder(encoder, &call->encoder, error);
-  if (!status) status = fovea_nn_read_encoder_rows("rows", rows, &call->rows, error);
-  if (!status) status = fovea_nn_read_execution(execution, &call->execution, error);
-  if (status) return status;
-  const fovea_nn_attending *cross = call->rows.cross;
-  status = read_tensors("self", call->rows.self, &call->self, error);
+/* What the call's rows are, apart from the layers. */
+static fovea_status read_rows(fovea_nn_encoder_call *call, fovea_error *error) {
+  const fovea_nn_attending *self = call->rows.self, *cross = call->rows.cross;
+  fovea_status status = read_tensors("self", self, &call->self, error);
   if (!status && cross) status = read_tensors("cross", cross, &call->cross, error);
   if (!status) status = check_distances(call, error);
   if (!status) status = check_rotary_positions(call, error);
-  if (!status) status = fovea_nn_count_rows(call->rows.self->problem, &call->problem, &call->row_count, error);
-  if (!status && cross) status = fovea_read_problem(cross->problem, &call->cross_problem, error);
-  return status ? status : check_parts(call, error);
+  if (status) return status;
+  status = fovea_nn_count_rows(self->problem, &call->problem, &call->row_count, error);
+  if (status) return fovea_fail_within("self", status, error);
+  if (cross) status = fovea_read_problem(cross->problem, &call->cross_problem, error);
+  return status ? fovea_fail_within("cross", status, error) : check_inputs(call, error);
+}
+
+fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
+                                        const fovea_execution *execution, fovea_nn_encoder_call *call,
+                                        fovea_error *error) {
+  const fovea_nn_stack_names *names = &call->names;
+  const char *stack = names->stack ? names->stack : "encoder";
+  fovea_status status = fovea_nn_read_encoder(stack, encoder, &call->encoder, error);
+  if (!status) status = fovea_nn_read_encoder_rows(names->rows ? names->rows : "rows", rows, &call->rows, error);
+  if (!status) status = fovea_nn_read_execution(execution, &call->execution, error);
+  if (status) return status;
+  status = fovea_nn_fail_in_part(names->rows, read_rows(call, error), error);
+  return status ? status : fovea_nn_fail_in_part(names->stack, check_parts(call, error), error);
 }
 
 /* Whether self-attention takes the positions of the rows, beside the embedding. */
@@ -271,7 +286,8 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, fov
   fovea_nn_matrix parts[STACK_PARTS];
   const int count = parts_of(call, parts);
   fovea_status status = FOVEA_OK;
-  for (int i = 0; i < TABLES && !call->rows.x && !status; i++) status = fovea_nn_check_table(&parts[i], error);
+  for (int i = 0; i < TABLES && !call->rows.x && !status; i++)
+    status = fovea_fail_within("embedding", fovea_nn_check_table(&parts[i], error), error);
   call->block_size = 0;
   for (int64_t i = 0; i < call->encoder.count && !status; i++) {
     fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT];
@@ -282,7 +298,9 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, fov
       fovea_nn_fail_in_layer(i, fovea_fail_within(kind == 0 ? "self" : "cross", status, error), error);
     }
   }
-  return status ? status : fovea_nn_check_layer_scores(all, call->encoder.count, error);
+  if (status) return fovea_nn_fail_in_part(call->names.stack, status, error);
+  status = fovea_nn_check_layer_scores(all, call->encoder.count, error);
+  return fovea_nn_fail_in_part(call->names.rows, status, error);
 }
 
 fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, fovea_nn_plans *plans,
@@ -309,7 +327,7 @@ fovea_nn_positions fovea_nn_positions_of(const fovea_nn_encoder_call *call) {
                               .firsts = call->self.first_positions};
 }
 
-fovea_status fovea_nn_check_encoder_output(const fovea_nn_encoder_call *call, fovea_error *error) {
+static fovea_status check_output(const fovea_nn_encoder_call *call, fovea_error *error) {
   const fovea_nn_matrix x = x_of(call), y = y_of(call);
   const fovea_nn_positions positions = fovea_nn_positions_of(call);
   fovea_nn_matrix parts[STACK_PARTS];
@@ -321,5 +339,9 @@ fovea_status fovea_nn_check_encoder_output(const fovea_nn_encoder_call *call, fo
   if (status || !call->numbered) return status;
   int64_t most = call->embedding.positions.count - 1;
   if (call->rows.id_type == FOVEA_NN_INT32 && most > INT32_MAX) most = INT32_MAX;
-  return fovea_nn_check_positions(&positions, 0, most, "embedding", error);
+  return fovea_fail_within("self", fovea_nn_check_positions(&positions, 0, most, "embedding", error), error);
+}
+
+fovea_status fovea_nn_check_encoder_output(const fovea_nn_encoder_call *call, fovea_error *error) {
+  return fovea_nn_fail_in_part(call->names.rows, check_output(call, error), error);
 }

@@ -69,12 +69,12 @@ static fovea_status run_layers(const fovea_nn_encoder_call *call, const float *f
     fovea_nn_layer_call layer;
     float *to = i == e->count - 1 && !e->final_norm ? call->rows.y : call->hidden;
     status = fovea_nn_make_layer(call, i, &layer, error);
-    if (status) return status;
+    if (status) break;
     status = fovea_nn_run_block(&layer.block, &layer.self, layer.crossing, from, to, part, execution, plans, error);
     fovea_nn_fail_in_layer(i, status, error);
     from = to;
   }
-  return status;
+  return fovea_nn_fail_in_part(call->names.stack, status, error);
 }
 
 /* Checks all layers before the first changes a cache. y is written by the last step. */
@@ -93,7 +93,7 @@ static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_nn_plan
   if (status) return status;
   if (!from) {
     from = call->hidden;
-    status = embed(call, memory, &rows, error);
+    status = fovea_nn_fail_in_part(call->names.rows, embed(call, memory, &rows, error), error);
   }
   if (!status && e->embedding_norm) {
     status = normalise(call, e->embedding_norm, from, call->hidden, &rows, error);
@@ -120,9 +120,10 @@ static fovea_status run_in_memory(fovea_nn_encoder_call *call, fovea_nn_plans *p
   return status;
 }
 
-fovea_status fovea_nn_run_stack(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
-                                const fovea_execution *execution, fovea_nn_plans *plans, fovea_error *error) {
-  fovea_nn_encoder_call call = {.row_count = 0};
+fovea_status fovea_nn_run_stack(fovea_nn_stack_names names, const fovea_nn_encoder *encoder,
+                                const fovea_nn_encoder_rows *rows, const fovea_execution *execution,
+                                fovea_nn_plans *plans, fovea_error *error) {
+  fovea_nn_encoder_call call = {.names = names};
   const fovea_status status = fovea_nn_read_encoder_call(encoder, rows, execution, &call, error);
   return status || call.row_count == 0 ? status : run_in_memory(&call, plans, NULL, error);
 }
@@ -139,10 +140,11 @@ fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_n
   return status;
 }
 
-fovea_status fovea_nn_measure_stack(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
-                                    int64_t y_dim, int workers, const fovea_execution *execution,
-                                    fovea_nn_plans *plans, fovea_nn_encoder_shape *shape, fovea_error *error) {
-  fovea_nn_encoder_call call = {.y_dim = y_dim};
+fovea_status fovea_nn_measure_stack(fovea_nn_stack_names names, const fovea_nn_encoder *encoder,
+                                    const fovea_nn_encoder_rows *rows, int64_t y_dim, int workers,
+                                    const fovea_execution *execution, fovea_nn_plans *plans,
+                                    fovea_nn_encoder_shape *shape, fovea_error *error) {
+  fovea_nn_encoder_call call = {.names = names, .y_dim = y_dim};
   fovea_status status = fovea_nn_read_encoder_call(encoder, rows, execution, &call, error);
   if (!status) status = fovea_nn_measure_encoder(&call, workers, plans, error);
   if (!status) *shape = (fovea_nn_encoder_shape){call.row_count, call.dim, call.all};
@@ -153,11 +155,13 @@ fovea_status fovea_nn_encoder_scratch_size(const fovea_nn_encoder *encoder, cons
                                            const fovea_execution *execution, size_t *size, fovea_error *error) {
   fovea_execution measured;
   fovea_nn_encoder_shape shape;
+  const fovea_nn_stack_names alone = {NULL, NULL};
   fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
   if (status) return status;
   fovea_nn_plan_memory memory = fovea_nn_plan_memory_of(&measured);
   fovea_nn_plans plans = fovea_nn_plans_in(&memory);
-  status = fovea_nn_measure_stack(encoder, rows, 0, fovea_nn_workers(&measured), &measured, &plans, &shape, error);
+  status = fovea_nn_measure_stack(alone, encoder, rows, 0, fovea_nn_workers(&measured), &measured, &plans, &shape,
+                                  error);
   if (!status) *size = fovea_nn_scratch_size(&memory, &shape.all);
   fovea_nn_release_plans(&plans);
   return status;

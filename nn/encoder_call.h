@@ -9,6 +9,7 @@
 
 /* A call that was read. */
 typedef struct fovea_nn_encoder_call {
+  fovea_nn_stack_names names;
   fovea_nn_encoder encoder;
   fovea_nn_encoder_rows rows;
   fovea_nn_embedding embedding;

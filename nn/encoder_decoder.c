@@ -8,6 +8,8 @@
 #include "layer_scratch.h"
 #include "linear.h"
 
+static const fovea_nn_stack_names source_names = {"encoder", "source"}, target_names = {"decoder", "target"};
+
 /* A call that was read, with pointers into itself. */
 typedef struct coding_call {
   fovea_nn_encoder_decoder model;
@@ -47,19 +49,20 @@ static fovea_status check_cross(const coding_call *call, fovea_error *error) {
   if (t->memory_stride != FOVEA_CONTIGUOUS) unused = "tensors.memory_stride";
   if (call->cross_problem.cache.segmented) unused = "problem.cache.segmented";
   if (!unused) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross.%s is set and would not be used: the source is the memory",
-                    unused);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "target.cross.%s is set and would not be used: the source is the memory", unused);
 }
 
 /* Names the source's y as the memory of cross-attention. */
 static fovea_status join(coding_call *call, fovea_error *error) {
   const fovea_nn_attending *cross = call->target.cross;
   if (!cross || !cross->problem || !cross->tensors) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross is NULL, or its problem or tensors");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "target.cross is NULL, or its problem or tensors");
   }
   if (!call->source.y) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "source.y is NULL");
   fovea_status status = fovea_nn_read_attention_tensors(cross->tensors, &call->cross_tensors, error);
   if (!status) status = fovea_read_problem(cross->problem, &call->cross_problem, error);
+  fovea_fail_within("target.cross", status, error);
   if (!status) status = check_cross(call, error);
   call->cross_tensors.memory = call->source.y;
   call->cross = (fovea_nn_attending){cross->problem, &call->cross_tensors};
@@ -88,16 +91,16 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   fovea_nn_attention_tensors tensors;
   fovea_nn_encoder decoder;
   fovea_status status = fovea_nn_read_attention_tensors(call->source.self->tensors, &tensors, error);
-  if (!status) status = fovea_nn_read_encoder(call->model.decoder, &decoder, error);
+  if (!status) status = fovea_nn_read_encoder("decoder", call->model.decoder, &decoder, error);
   if (status) return status;
   const int64_t rows = p->cu_seqlens_kv ? p->kv_len : p->batch * p->kv_len;
   const int64_t rows_first = call->cross_tensors.rows_first, source_first = tensors.rows_first;
   if (rows != source->rows) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.problem has %jd rows of memory; the source has %jd", rows,
-                      source->rows);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "target.cross.problem has %jd rows of memory; the source has %jd", rows, source->rows);
   }
   if (rows_first != source_first) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.tensors.rows_first is %jd; the source's is %jd",
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "target.cross.tensors.rows_first is %jd; the source's is %jd",
                       rows_first, source_first);
   }
   for (int64_t i = 0; i < decoder.count; i++) {
@@ -105,10 +108,11 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
     fovea_nn_attention cross;
     status = fovea_nn_block_at(&decoder, i, &block, error);
     if (!status) status = fovea_nn_read_attention("cross", block.cross, &cross, error);
-    if (status) return status;
+    if (status) return fovea_fail_within("decoder", status, error);
     if (!cross.key || cross.key->in == source->dim) continue;
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "blocks[%jd].cross.key.in is %jd; rows of the source have %jd",
-                      i, cross.key->in, source->dim);
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "decoder.blocks[%jd].cross.key.in is %jd; rows of the source have %jd", i, cross.key->in,
+                      source->dim);
   }
   return FOVEA_OK;
 }
@@ -119,11 +123,11 @@ static fovea_status measure(coding_call *call, int workers, fovea_error *error) 
   fovea_nn_encoder_shape source = {0};
   fovea_status status = output ? fovea_nn_check_layer("output", output, error) : FOVEA_OK;
   if (!status) {
-    status = fovea_nn_measure_stack(call->model.decoder, &call->target, output ? output->out : 0, workers,
-                                    &call->execution, &call->target_plans, &call->shape, error);
+    status = fovea_nn_measure_stack(target_names, call->model.decoder, &call->target, output ? output->out : 0,
+                                    workers, &call->execution, &call->target_plans, &call->shape, error);
   }
   if (!status && call->with_source) {
-    status = fovea_nn_measure_stack(call->model.encoder, &call->source, 0, workers, &call->execution,
+    status = fovea_nn_measure_stack(source_names, call->model.encoder, &call->source, 0, workers, &call->execution,
                                     &call->source_plans, &source, error);
     if (!status) status = check_memory(call, &source, error);
   }
@@ -159,11 +163,14 @@ static fovea_status run(coding_call *call, char *memory, fovea_error *error) {
     target.y = (float *)(void *)(memory + call->hidden_begin);
     rows = output_rows(call, target.y);
     status = fovea_nn_check_output(call->model.output, &rows, error); /* before anything changes */
+    fovea_fail_within("target", status, error);
   }
   if (!status && call->with_source) {
-    status = fovea_nn_run_stack(call->model.encoder, &call->source, &execution, &call->source_plans, error);
+    status = fovea_nn_run_stack(source_names, call->model.encoder, &call->source, &execution, &call->source_plans,
+                                error);
   }
-  if (!status) status = fovea_nn_run_stack(call->model.decoder, &target, &execution, &call->target_plans, error);
+  if (!status)
+    status = fovea_nn_run_stack(target_names, call->model.decoder, &target, &execution, &call->target_plans, error);
   if (status || !call->model.output) return status;
   return fovea_nn_linear_run(call->model.output, &rows, &rows_execution, error);
 }

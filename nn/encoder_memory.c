@@ -53,10 +53,10 @@ static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_atte
                                fovea_error *error) {
   fovea_nn_block block;
   fovea_status status = fovea_nn_block_at(&call->decoder, i, &block, error);
-  if (status) return status;
+  if (status) return fovea_fail_within("decoder", status, error);
   status = fovea_nn_read_attention("cross", block.cross, attention, error);
   if (!status) status = fovea_fail_within("cross", check_cross(call, attention, error), error);
-  return fovea_nn_fail_in_layer(i, status, error);
+  return fovea_fail_within("decoder", fovea_nn_fail_in_layer(i, status, error), error);
 }
 
 /* The memory's rows are at positions 0, 1, ..., or at the positions of a list. */
@@ -78,7 +78,9 @@ static fovea_status check_layers(const memory_call *call, fovea_error *error) {
   int rotates = 0;
   for (int64_t i = 0; i < call->decoder.count && !status; i++) {
     status = read_layer(call, i, &attention, error);
-    if (!status) status = fovea_nn_fail_in_layer(i, check_rotary(call, &attention, error), error);
+    if (status) return status;
+    status = fovea_nn_fail_in_layer(i, check_rotary(call, &attention, error), error);
+    fovea_fail_within("decoder", status, error);
     rotates |= !status && attention.rotary;
   }
   if (status || rotates || !call->tensors.memory_positions) return status;
@@ -102,7 +104,7 @@ static void place_heads(memory_call *call) {
 static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea_nn_attending *cross,
                               const fovea_execution *execution, memory_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_encoder_decoder(model, &call->model, error);
-  if (!status) status = fovea_nn_read_encoder(call->model.decoder, &call->decoder, error);
+  if (!status) status = fovea_nn_read_encoder("decoder", call->model.decoder, &call->decoder, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
   if (!cross || !cross->problem || !cross->tensors) {

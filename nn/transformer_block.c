@@ -40,8 +40,9 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
   fovea_status status = fovea_nn_read_block(block, &call->block, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = fovea_nn_check_block(&call->block, self, cross, error);
-  if (!status) status = fovea_nn_count_rows(self->problem, &call->problem, &call->rows, error);
   if (status) return status;
+  status = fovea_nn_count_rows(self->problem, &call->problem, &call->rows, error);
+  if (status) return fovea_fail_within("self", status, error);
   call->self = *self;
   call->dim = call->block.self->query->in;
   call->width = call->block.up->out;
@@ -50,7 +51,7 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
   int64_t rows;
   call->cross = *cross;
   status = fovea_nn_count_rows(cross->problem, &problem, &rows, error);
-  if (status || rows == call->rows) return status;
+  if (status || rows == call->rows) return fovea_fail_within("cross", status, error);
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "cross.problem has %jd rows; self.problem has %jd", rows,
                     call->rows);
 }

@@ -113,8 +113,10 @@ static inline void fovea_nn_encoder_decoder_init(fovea_nn_encoder_decoder *model
  * target row of each sequence, where `self` and `cross` both have segmented caches; steps have the bits of all
  * positions at once with a causal `self`.
  *
- * Fails as fovea_nn_encoder_run() does; the source's y may have been written if the target fails. Needs scratch,
- * from `execution` or else allocated once by its allocator. */
+ * Fails as fovea_nn_encoder_run() does; the source's y may have been written if the target fails. An error of a
+ * stack begins with "encoder" or "decoder", an error of its rows with "source" or "target":
+ * "decoder.blocks[3].cross.key.in is 23; ...", "target.ids[2] is 11; ...". Needs scratch, from `execution` or else
+ * allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_run(const fovea_nn_encoder_decoder *model,
                                                        const fovea_nn_encoder_rows *source,
                                                        const fovea_nn_encoder_rows *target,

@@ -30,22 +30,32 @@ static void test_refused(void **state) {
   REFUSED(c.model.decoder = NULL, FOVEA_ERROR_ARGUMENT, "decoder");
   REFUSED(c.source.struct_size--, FOVEA_ERROR_ARGUMENT, "source.struct_size");
   REFUSED(c.target.struct_size--, FOVEA_ERROR_ARGUMENT, "target.struct_size");
-  REFUSED(c.target.cross = NULL, FOVEA_ERROR_ARGUMENT, "cross");
-  REFUSED(c.tensors[2].memory = c.memory, FOVEA_ERROR_UNUSED, "cross.tensors.memory");
+  REFUSED(c.target.cross = NULL, FOVEA_ERROR_ARGUMENT, "target.cross");
+  REFUSED(c.tensors[2].memory = c.memory, FOVEA_ERROR_UNUSED, "target.cross.tensors.memory");
   REFUSED(c.problems[2].cache.segmented = 1, FOVEA_ERROR_UNUSED,
-          "cross.problem.cache.segmented is set and would not be used");
+          "target.cross.problem.cache.segmented is set and would not be used");
   REFUSED(c.tensors[2].memory_stride = 30, FOVEA_ERROR_UNUSED,
-          "cross.tensors.memory_stride is set and would not be used");
+          "target.cross.tensors.memory_stride is set and would not be used");
   REFUSED(make_problem(&c.problems[2], TARGET, SOURCE - 1), FOVEA_ERROR_ARGUMENT,
-          "cross.problem has 10 rows of memory");
-  REFUSED(make_problem(&c.problems[2], TARGET - 1, SOURCE), FOVEA_ERROR_ARGUMENT, "cross.problem has 8 rows");
-  REFUSED(c.tensors[2].rows_first = 1, FOVEA_ERROR_ARGUMENT, "cross.tensors.rows_first is 1");
+          "target.cross.problem has 10 rows of memory");
+  REFUSED(make_problem(&c.problems[2], TARGET - 1, SOURCE), FOVEA_ERROR_ARGUMENT,
+          "decoder.blocks[0].cross.problem has 8 rows");
+  REFUSED(c.tensors[2].rows_first = 1, FOVEA_ERROR_ARGUMENT, "target.cross.tensors.rows_first is 1");
   REFUSED(for (int i = 1; i < 3; i++) decoder.layers[2].cross[i].in--, FOVEA_ERROR_ARGUMENT,
-          "blocks[2].cross.key.in is 23");
+          "decoder.blocks[2].cross.key.in is 23");
   REFUSED(decoder.layers[1].block.cross = NULL;
           decoder.layers[1].block.cross_norm = NULL, FOVEA_ERROR_UNUSED, "cross");
   REFUSED(decoder.output.in--, FOVEA_ERROR_ARGUMENT, "output.in");
-  REFUSED(c.target.y = NULL, FOVEA_ERROR_ARGUMENT, "y");
+  REFUSED(c.target.y = NULL, FOVEA_ERROR_ARGUMENT, "target.y is NULL");
+  REFUSED(encoder.layers[1].self[1].in--, FOVEA_ERROR_ARGUMENT, "encoder.blocks[1].self.key.in is 23");
+  REFUSED(decoder.layers[1].self[1].in--, FOVEA_ERROR_ARGUMENT, "decoder.blocks[1].self.key.in is 23");
+  REFUSED(encoder.encoder.count = 0, FOVEA_ERROR_ARGUMENT, "encoder.count is 0");
+  REFUSED(decoder.encoder.count = 0, FOVEA_ERROR_ARGUMENT, "decoder.count is 0");
+  REFUSED(c.problems[1].batch = 0, FOVEA_ERROR_ARGUMENT, "target.self.batch is 0");
+  REFUSED(c.problems[0].batch = 0, FOVEA_ERROR_ARGUMENT, "source.self.batch is 0");
+  REFUSED(c.tensors[1].struct_size = 8, FOVEA_ERROR_ARGUMENT, "target.self.tensors.struct_size is 8");
+  REFUSED(c.source.id_type = 2, FOVEA_ERROR_ARGUMENT, "source.id_type is 2");
+  REFUSED(decoder.embedding.tokens.stride = INT64_MAX, FOVEA_ERROR_ARGUMENT, "decoder.embedding.tokens.stride is");
   REFUSED(c.source.y = NULL, FOVEA_ERROR_ARGUMENT, "source.y");
   REFUSED(c.target.y = (float *)(void *)(uintptr_t)decoder.output.weights, FOVEA_ERROR_ARGUMENT, "y: weights");
   REFUSED(c.target.y = (float *)(void *)(uintptr_t)decoder.layers[0].cross[1].weights, FOVEA_ERROR_ARGUMENT,
@@ -80,11 +90,13 @@ static void test_unprepared(void **state) {
   static struct cache cache;
   UNPREPARED(c.model.decoder = NULL, FOVEA_ERROR_ARGUMENT, "decoder");
   UNPREPARED(c.over[2].tensors = NULL, FOVEA_ERROR_ARGUMENT, "cross");
-  UNPREPARED(decoder.layers[2].block.cross = NULL, FOVEA_ERROR_ARGUMENT, "blocks[2].cross is NULL");
-  UNPREPARED(decoder.layers[2].cross_attention.key = NULL, FOVEA_ERROR_ARGUMENT, "blocks[2].cross.key is NULL");
-  UNPREPARED(decoder.layers[1].cross[2].out--, FOVEA_ERROR_ARGUMENT, "blocks[1].cross.value.out is 23");
-  UNPREPARED(decoder.layers[1].cross[2].in--, FOVEA_ERROR_ARGUMENT, "blocks[1].cross.value.in");
-  UNPREPARED(decoder.layers[0].cross_attention.bias_key = y, FOVEA_ERROR_UNUSED, "blocks[0].cross.bias_key");
+  UNPREPARED(decoder.layers[2].block.cross = NULL, FOVEA_ERROR_ARGUMENT, "decoder.blocks[2].cross is NULL");
+  UNPREPARED(decoder.layers[2].cross_attention.key = NULL, FOVEA_ERROR_ARGUMENT,
+             "decoder.blocks[2].cross.key is NULL");
+  UNPREPARED(decoder.layers[1].cross[2].out--, FOVEA_ERROR_ARGUMENT, "decoder.blocks[1].cross.value.out is 23");
+  UNPREPARED(decoder.layers[1].cross[2].in--, FOVEA_ERROR_ARGUMENT, "decoder.blocks[1].cross.value.in");
+  UNPREPARED(decoder.layers[0].cross_attention.bias_key = y, FOVEA_ERROR_UNUSED,
+             "decoder.blocks[0].cross.bias_key");
   UNPREPARED(c.problems[2].batch = 0, FOVEA_ERROR_ARGUMENT, "batch");
   UNPREPARED(c.tensors[2].memory = NULL, FOVEA_ERROR_ARGUMENT, "memory");
   UNPREPARED(c.tensors[2].cache.sequences = NULL, FOVEA_ERROR_ARGUMENT, "sequences");
@@ -94,10 +106,10 @@ static void test_unprepared(void **state) {
   UNPREPARED(c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_ARGUMENT, "kv_lens is given together");
   UNPREPARED(e.isa = "nonsense", FOVEA_ERROR_ARGUMENT, "isa: nonsense");
   UNPREPARED(decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
-             "blocks[1].cross.rotary.dims is 64");
+             "decoder.blocks[1].cross.rotary.dims is 64");
   UNPREPARED(rotary.cosines = rotary.sines = table; rotary.dims = STACK_DIM; rotary.table_rows = 5;
              decoder.layers[1].cross_attention.rotary = &rotary, FOVEA_ERROR_ARGUMENT,
-             "blocks[1].cross.first_position: batch element 0 has 6 rows");
+             "decoder.blocks[1].cross.first_position: batch element 0 has 6 rows");
   UNPREPARED(c.tensors[2].memory_values = (char *)c.memory + 1, FOVEA_ERROR_ARGUMENT, "memory_values");
 }
 
