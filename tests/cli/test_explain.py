@@ -202,7 +202,7 @@ class Pictures(Explained):
         np.save(self.path("m.npy"), mask)
         seen = mask & sees(30, 50)
         options = ("--batch", "2", "--heads", "3", "--rows", "30", "--keys", "50", "--causal", "--mask")
-        texts = self.check_picture(seen[1, [2, 0]], *options, self.path("m.npy"), "--head", "2,0", "--entry", "1")
+        texts = self.check_picture(seen[1, [2, 0]], *options, self.path("m.npy"), "--head", "2,0", "--element", "1")
         self.assertEqual([text for text in texts if "head" in text], ["batch 1, head 2", "batch 1, head 0"])
         self.check_picture(seen[0, :1], *options, self.path("m.npy"))
         for kind in ("<f4", "<f2"):
@@ -216,7 +216,7 @@ class Pictures(Explained):
     def test_lengths(self):
         seen = sees(20, 30, lambda i, j: (j < 11) & (i < 7), offset=0)
         self.check_picture([seen], "--batch", "2", "--rows", "20", "--keys", "30", "--q-lens", "20,7", "--kv-lens",
-                           "30,11", "--entry", "1")
+                           "30,11", "--element", "1")
 
 
 class Mistakes(Explained):
@@ -238,7 +238,7 @@ class Mistakes(Explained):
         self.refuse("--type takes f32, f16 or bf16", "--rows", "1", "--type", "f64")
         self.refuse("--by-row needs", "--rows", "1", "--by-row")
         self.refuse("--head needs --out", "--rows", "1", "--head", "0")
-        self.refuse("--entry needs --out", "--rows", "1", "--entry", "0")
+        self.refuse("--element needs --out", "--rows", "1", "--element", "0")
         self.refuse("--measure measures what --peak says", "--rows", "1", "--measure", "--peak", "1")
         self.refuse("--measure: dims of more than", "--rows", "1", "--measure", "--dim", "5000")
         for text in ("0", "-1", "inf", "nan"):
@@ -261,7 +261,7 @@ class Mistakes(Explained):
         self.refuse("too many to draw", "--rows", "1", "--keys", str(1 << 40), *out)
         self.refuse("--head has 2; the problem has 2 heads", "--rows", "1", "--heads", "2", "--head", "2", *out)
         self.refuse("--head has 1 twice", "--rows", "1", "--heads", "2", "--head", "1,1", *out)
-        self.refuse("--entry is 1; the problem has 1 batch elements", "--rows", "1", "--entry", "1", *out)
+        self.refuse("--element is 1; the problem has 1 batch elements", "--rows", "1", "--element", "1", *out)
         self.refuse("cannot", "--rows", "1", "--out", self.path("no/p.png"))
 
     def test_pictures_over_inputs(self):

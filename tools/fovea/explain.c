@@ -31,7 +31,7 @@ static const char help[] =
     "  --out PATH             draws which keys rows see: a PNG if the name ends in .png, else an SVG. Rows go\n"
     "                         down, keys across; more than 512 are averaged: the share of visible pairs\n"
     "  --head a,b,..          which query heads are drawn, counted from 0; default 0\n"
-    "  --entry N              of which batch element; default 0\n"
+    "  --element N            of which batch element; default 0\n"
     "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
     "  --bandwidth GB/S       ... how fast they read memory: prints the least time for each\n"
     "  --measure              measures both here, in about a second: what the library reaches with many rows, and\n"
@@ -70,7 +70,7 @@ static const option known[] = {
     {"--out-type", OPTION_TYPE, offsetof(explain_options, rules.out_type), 0, "f32, f16 or bf16"},
     {"--out", OPTION_TEXT, offsetof(explain_options, rules.out), 0, "a path"},
     {"--head", OPTION_LIST, offsetof(explain_options, head), 0, "numbers a,b,.."},
-    {"--entry", OPTION_LIST, offsetof(explain_options, entry), 1, "a number"},
+    {"--element", OPTION_LIST, offsetof(explain_options, entry), 1, "a number"},
     {"--peak", OPTION_NUMBER, offsetof(explain_options, peak), 0, "a number"},
     {"--bandwidth", OPTION_NUMBER, offsetof(explain_options, bandwidth), 0, "a number"},
     {"--measure", OPTION_FLAG, offsetof(explain_options, measure), 0, ""},
@@ -95,7 +95,7 @@ static bool check_options(const explain_options *options, failure *why) {
   if (options->measure && (options->peak.given || options->bandwidth.given))
     return fail(why, "--measure measures what %s says", options->peak.given ? "--peak" : "--bandwidth");
   if (!options->rules.out && (options->head.count > 0 || options->entry.count > 0))
-    return fail(why, "%s needs --out", options->head.count > 0 ? "--head" : "--entry");
+    return fail(why, "%s needs --out", options->head.count > 0 ? "--head" : "--element");
   return problem_options_check(&options->rules, why) && check_rate("--peak", &options->peak, why) &&
          check_rate("--bandwidth", &options->bandwidth, why);
 }

@@ -97,7 +97,7 @@ static bool fill_panel(panel_set *panels, const pattern_view *view, int panel, u
 bool explain_picture_fill(panel_set *panels, const pattern_view *view, const number_list *heads,
                           const number_list *entry, failure *why) {
   const fovea_problem *problem = view->problem;
-  const panel_names names = {"--head", "--entry", "the problem"};
+  const panel_names names = {"--head", "--element", "the problem"};
   int64_t zero = 0;
   const number_list one = {&zero, 1};
   const long long rows = problem->q_len, keys = problem->kv_len;
