@@ -8,14 +8,11 @@ f32. The NEON inner loops have a bar of their own, see bench/mca.py.
 """
 
 import argparse
-import pathlib
 import sys
 
 import measurements
 import modes
 import registry
-
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
 WIDE = ("avx512",)
 EVERY = tuple(name for name in registry.sets() if name not in registry.sets("ANY"))
@@ -328,6 +325,11 @@ def verdict(value, bar):
     return "met" if reached else "MISSED"
 
 
+def attention_bars(run, threads=1):
+    """Of attention in exact mode, by itself and beside attention without fusion."""
+    return [*peak_bars(run, threads), *unfused_bars(run, threads), *paired_bars(run), *decode_bars(run), *other_bars(run)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run")
@@ -340,8 +342,7 @@ def main():
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
-    bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
-            *pattern_bars(run), *decode_bars(run), *format_bars(run), *other_bars(run), *layer_bars(run),
+    bars = [*attention_bars(run, arguments.threads), *pattern_bars(run), *format_bars(run), *layer_bars(run),
             *mode_bars(run)]
     if arguments.layers:
         bars = [*layer_bars(run)]

@@ -3,8 +3,7 @@
 
     fovea_bench --benchmark_filter=^budget/ --benchmark_out=run.json
     budget.py run.json          the table (Markdown) on stdout
-    budget.py run.json --keep   also keeps the run as bench/results/budget-<cpu>.json, and puts the tables of all kept
-                                budgets between the markers in docs/benchmarks.md
+    budget.py run.json --keep   also keeps the run as bench/results/budget-<cpu>.json
 
 The parts and the whole are measured in turn within each round: the parts add up to the whole within 5 %, or this
 fails.
@@ -14,12 +13,9 @@ import argparse
 import pathlib
 import sys
 
+import kept
 import measurements
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "bench" / "results"
-PAGE = ROOT / "docs" / "benchmarks.md"
-MARKERS = ("<!-- budget: begin, written by bench/budget.py --keep -->", "<!-- budget: end -->")
 PARTS = ("score", "value", "softmax", "adjust", "load", "store", "merge", "driver")
 SHAPES = {
     "h8_s2048_d128/full": "8 heads, S 2048, D 128, full",
@@ -66,19 +62,14 @@ def check(run):
 def keep(run):
     run.benchmarks = {name: counters for name, counters in run.benchmarks.items() if name.startswith("budget/")}
     run.skipped = {}
-    measurements.save(run, RESULTS / f"budget-{run.cpu_slug}.json")
-    text = PAGE.read_text(encoding="utf-8")
-    begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
-    if begin < 0 or end < begin:
-        sys.exit(f"budget.py: docs/benchmarks.md has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
-    tables = [markdown(measurements.load(path)) for path in sorted(RESULTS.glob("budget-*.json"))]
-    PAGE.write_text(text[: begin + len(MARKERS[0])] + "\n\n" + "\n".join(tables) + "\n" + text[end:], encoding="utf-8")
+    measurements.save(run, kept.RESULTS / f"budget-{run.cpu_slug}.json")
+    kept.write_pages()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, help="JSON of fovea_bench, or a kept run")
-    parser.add_argument("--keep", action="store_true", help="keep it, and rewrite docs/benchmarks.md")
+    parser.add_argument("--keep", action="store_true", help="keep it in bench/results")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(markdown(run), end="")

@@ -1,4 +1,4 @@
-"""Quantised caches in docs/benchmarks.md: names in words, and the table of decoding. Called by tables.py."""
+"""Quantised caches: names in words, and the table of decoding. Called by tables.py."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""bf16 and int8 mode in docs/benchmarks.md: names in words, bars, and tables of speeds. Called by bars.py and tables.py."""
+"""bf16 and int8 mode: names in words, bars, and tables of speeds. Called by bars.py and tables.py."""
 
 import re
 

@@ -3,21 +3,21 @@
 
     report.py run.json                        the table (Markdown) on stdout
     report.py run.json --table t.md --plot p.svg
-    report.py run.json --keep                 also keeps the run as bench/results/<cpu>.json, .md and .svg
-    report.py --readme [bench/results/x.json] puts the first table of a kept run between the markers in README.md
+    report.py run.json --keep                 also keeps the run and its plot as bench/results/<cpu>.json and .svg, and
+                                              makes all pages of kept runs again
+    report.py run.json --bars                 the bars that the run missed, in place of the table
 
-The table and --keep need Python alone, the plot also matplotlib.
+The table needs Python alone, --plot and --keep also matplotlib.
 """
 
 import argparse
 import pathlib
 import sys
 
+import bars
+import kept
 import measurements
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "bench" / "results"
-MARKERS = ("<!-- bench: begin, written by bench/report.py --readme -->", "<!-- bench: end -->")
 RULES = {"window512": "window of 512", "chunk64_left256": "chunks of 64, 256 left",
          "mask_f32": "f32 mask", "mask_bool": "boolean mask, all visible",
          "mask_half_empty": "half of the mask's tiles empty", "decode_pages16": "decode, pages of 16",
@@ -164,7 +164,7 @@ def plot(run, path):
     except ImportError:
         sys.exit("report.py: the plot needs matplotlib (python3-matplotlib)")
     matplotlib.use("Agg")
-    matplotlib.rcParams.update({"svg.hashsalt": "fovea", "font.size": 9})
+    matplotlib.rcParams.update({"svg.hashsalt": "fovea", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
 
     isa = run.context.get("fovea_isa")
@@ -198,59 +198,43 @@ def plot(run, path):
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None} if str(path).endswith(".svg") else None)
 
 
+def bars_of(run):
+    """(what, measured, bar, whether it is reached) of all bars that the run measured."""
+    for name, unit, value, bar in bars.attention_bars(run):
+        if value is not None:
+            what = name.replace("/", ", ").replace("_", " ")
+            if name.count("/") == 4:
+                isa, threads = split(name)[3:]
+                what = f"{label(name)}, {isa}, {threads} thread{'s' if threads > 1 else ''}"
+            yield what, f"{value.median:.3f} {unit}", bar, bars.verdict(value, bar) == "met"
+
+
 def keep(run):
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{run.cpu_slug}.json"
+    path = kept.RESULTS / f"{run.cpu_slug}.json"
     measurements.save(run, path)
     plot(run, path.with_suffix(".svg"))
-    path.with_suffix(".md").write_text(f"# What fovea_bench measured\n\n{markdown(run)}", encoding="utf-8")
-    return path
-
-
-def rewrite_readme(kept):
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
-    if begin < 0 or end < begin:
-        sys.exit(f"report.py: README.md has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
-    place = kept.relative_to(ROOT).with_suffix("").as_posix()
-    run = measurements.load(kept)
-    isa, threads = configurations(run)[0]
-    table = "\n".join(heading(run) + table_of(run, isa, threads))
-    body = (f"\n![Fractions of the FMA peak]({place}.svg)\n\n{table}\n\n"
-            f"[More threads, other instruction sets, types and masks]({place}.md).\n")
-    readme.write_text(text[: begin + len(MARKERS[0])] + "\n" + body + text[end:], encoding="utf-8")
-
-
-def only_kept_run():
-    found = sorted(path for path in RESULTS.glob("*.json") if not path.name.startswith(("peers-", "budget-")))
-    if len(found) != 1:
-        sys.exit(f"report.py: bench/results has {len(found)} runs; name the one for the README")
-    return found[0]
+    kept.write_pages()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", nargs="?", type=pathlib.Path, help="JSON of fovea_bench, or a kept run")
+    parser.add_argument("run", type=pathlib.Path, help="JSON of fovea_bench, or a kept run")
     parser.add_argument("--table", type=pathlib.Path, help="write the table there instead of stdout")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
-    parser.add_argument("--keep", action="store_true", help="keep the run, its tables and its plot in bench/results")
-    parser.add_argument("--readme", action="store_true", help="rewrite the README's table from a kept run")
+    parser.add_argument("--keep", action="store_true", help="keep the run and its plot in bench/results")
+    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
     arguments = parser.parse_args()
-    if not arguments.run and not arguments.readme:
-        parser.error("name a run, or give --readme")
-    kept = arguments.run.resolve() if arguments.run else only_kept_run()
-    run = measurements.load(kept)
+    run = measurements.load(arguments.run)
+    if arguments.bars:
+        kept.print_bars(bars_of(run))
     if arguments.table:
         arguments.table.write_text(markdown(run), encoding="utf-8")
-    elif not arguments.readme:
+    else:
         print(markdown(run), end="")
     if arguments.plot:
         plot(run, arguments.plot)
     if arguments.keep:
-        kept = keep(run)
-    if arguments.readme:
-        rewrite_readme(kept)
+        keep(run)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Tables of docs/benchmarks.md: what each benchmark of fovea_bench measured, beside its bar.
+"""Tables of a run of fovea_bench: what each benchmark measured.
 
     bench/tables.py layers run.json [more.json...]     # prints the table; of what is in several runs, the last
     bench/tables.py patterns run.json --peers p.json   # of patterns, terms, outputs and graphs; p.json is written by
                                                        # bench/peers/patterns.py
     bench/tables.py formats run.json                   # of quantised caches
     bench/tables.py modes run.json                     # of bf16 and int8 mode
-With --keep the runs are kept as one in bench/results, and the page is written. A CPU whose name does not say what it
-lacks, as in some virtual machines, is given another by --cpu.
+With --bars it prints the bars that the run missed in place of the table. With --keep the runs are kept as one in
+bench/results, and all pages of kept runs are made again. A CPU whose name does not say what it lacks, as in some virtual
+machines, is given another by --cpu.
 """
 
 import argparse
@@ -17,12 +18,10 @@ import sys
 
 import bars
 import formats
+import kept
 import measurements
 import modes
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "bench" / "results"
-PAGE = ROOT / "docs" / "benchmarks.md"
 TERMS = ("alibi", "t5", "relative", "swin", "shaw")
 
 
@@ -59,6 +58,9 @@ def bars_of_patterns(run):
             yield bar
 
 
+# Units that a table of speeds has for every shape.
+IN_SPEEDS = {"formats": ("of the read bandwidth", "x the tokens of f32", "x the tokens of f16"),
+             "modes": ("of exact mode's speed",)}
 # table -> (the kinds of its benchmarks, their bars, their names in words)
 TABLES = {
     "layers": (("linear", "row", "norm", "activate", "additive", "encoder"), bars.layer_bars, words_of_layer),
@@ -93,57 +95,50 @@ def join(table, paths, cpu):
     return run
 
 
-def row(words, value, unit, bar):
-    missed = "" if bars.verdict(value, bar) == "met" else "**missed**"
-    measured = f"{value.median:.3f}" if value.median < 1000 else f"{value.median:,.0f}"
-    return f"| {words} | {measured} ± {50 * value.spread:.0f} % | {unit} | {bar} | {missed} |"
-
-
-def rows_of_peers(kept):
-    for result in kept["results"]:
+def measured(run, table, peers):
+    """(what, Value, unit, bar) of what has a bar, and of the libraries beside it."""
+    _, bars_of, words = TABLES[table]
+    for name, unit, value, bar in bars_of(run):
+        if value is not None:
+            yield words(name), value, unit, bar
+    for result in peers["results"] if peers else ():
         what, shape = result["name"].split("/")
         peer = {"weights": "PyTorch's softmax", "graph": "PyTorch Geometric"}.get(what, "FlexAttention, compiled")
-        yield row(f"{what}, {shape}, {threads_in_words(kept['threads'])}", measurements.Value(*result["ratio"]),
-                  f"x {peer}", f">= {result['least']:.2f}")
+        yield (f"{what}, {shape}, {threads_in_words(peers['threads'])}", measurements.Value(*result["ratio"]), f"x {peer}",
+               f">= {result['least']:.2f}")
+
+
+def number(value):
+    return f"{value.median:.3f}" if value.median < 1000 else f"{value.median:,.0f}"
+
+
+def row(words, value, unit):
+    return f"| {words} | {number(value)} ± {50 * value.spread:.0f} % | {unit} |"
 
 
 def markdown(table, run, peers):
-    _, bars_of, words = TABLES[table]
     lines = [f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}; "
-             "± is half of the middle half of the rounds.", ""]
-    if table == "modes":
-        lines += [*modes.speeds(run), ""]
-    lines += ["| | measured | | bar | |", "|---|--:|---|--:|---|"]
-    lines += [row(words(name), value, unit, bar) for name, unit, value, bar in bars_of(run) if value is not None]
-    if peers:
-        lines += rows_of_peers(peers)
-    if table == "formats":
-        lines += ["", *formats.speeds(run)]
+             "± is half of the middle half of the rounds.", *([""] if table in IN_SPEEDS else [])]
+    if table in IN_SPEEDS:
+        lines += {"formats": formats, "modes": modes}[table].speeds(run)
+    rows = [row(words, value, unit) for words, value, unit, _ in measured(run, table, peers)
+            if unit not in IN_SPEEDS.get(table, ())]
+    if rows:
+        lines += ["", "| | measured | |", "|---|--:|---|", *rows]
     return "\n".join(lines) + "\n"
 
 
-def kept_tables(table):
-    """Kept runs of all CPUs. Peers of layers have a page of their own: bench/peers/layers_report.py."""
-    for path in sorted(RESULTS.glob(f"{table}-*.json")):
-        if path.name.startswith(f"{table}-peers-"):
-            continue
-        peers = path.with_name(path.name.replace("patterns-", "patterns-peers-"))
-        has_peers = table == "patterns" and peers.exists()
-        yield markdown(table, measurements.load(path), json.loads(peers.read_text()) if has_peers else None)
+def bars_in_words(table, run, peers):
+    for words, value, unit, bar in measured(run, table, peers):
+        yield words, f"{number(value)} {unit}", bar, bars.verdict(value, bar) == "met"
 
 
 def keep(table, run, peers):
-    measurements.save(run, RESULTS / f"{table}-{run.cpu_slug}.json")
+    measurements.save(run, kept.RESULTS / f"{table}-{run.cpu_slug}.json")
     if peers:
-        kept = RESULTS / f"{table}-peers-{run.cpu_slug}.json"
-        kept.write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
-    begin, end = f"<!-- {table}: begin, written by bench/tables.py {table} --keep -->", f"<!-- {table}: end -->"
-    text = PAGE.read_text(encoding="utf-8")
-    at, after = text.find(begin), text.find(end)
-    if at < 0 or after < at:
-        sys.exit(f"tables.py: docs/benchmarks.md has no lines '{begin}' and '{end}'")
-    PAGE.write_text(text[: at + len(begin)] + "\n\n" + "\n".join(kept_tables(table)) + "\n" + text[after:],
-                    encoding="utf-8")
+        beside = kept.RESULTS / f"{table}-peers-{run.cpu_slug}.json"
+        beside.write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
+    kept.write_pages()
 
 
 def main():
@@ -152,10 +147,13 @@ def main():
     parser.add_argument("runs", type=pathlib.Path, nargs="+", help="JSON of fovea_bench, or kept runs")
     parser.add_argument("--peers", type=pathlib.Path, help="JSON of bench/peers/patterns.py")
     parser.add_argument("--cpu", metavar="NAME", help="what to call the CPU")
-    parser.add_argument("--keep", action="store_true", help="keep them, and rewrite docs/benchmarks.md")
+    parser.add_argument("--keep", action="store_true", help="keep them in bench/results")
+    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
     arguments = parser.parse_args()
     run = join(arguments.table, arguments.runs, arguments.cpu)
     peers = json.loads(arguments.peers.read_text()) if arguments.peers else None
+    if arguments.bars:
+        kept.print_bars(bars_in_words(arguments.table, run, peers))
     print(markdown(arguments.table, run, peers), end="")
     if arguments.keep:
         keep(arguments.table, run, peers)

@@ -3,8 +3,8 @@
 
     fovea_bench --benchmark_filter=^variant --benchmark_out=run.json
     variants.py run.json [more.json...] [--plot run.svg]     of what is in several runs, the last
-    variants.py run.json [more.json...] --keep               keeps the run and its plot in bench/results, and writes
-                                                             docs/variants.md from all runs that are kept
+    variants.py run.json [more.json...] --keep               also keeps the run and its plot in bench/results
+    variants.py run.json --bars                              the bars that the run missed, in place of the tables
 
 An exponent is the slope of log(time) over log(length) from 4,096 keys on, by least squares, with the interval that
 holds it with a confidence of 95 % (Student's t). The crossover is the length from which on the variant is faster than
@@ -17,12 +17,9 @@ import math
 import pathlib
 import sys
 
+import kept
 import measurements
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "bench" / "results"
-PAGE = ROOT / "docs" / "variants.md"
-MARKERS = ("<!-- variants: begin, written by bench/variants.py --keep -->", "<!-- variants: end -->")
 SHOWN = (128, 512, 2048, 4096, 16384, 65536)
 FITTED_FROM = 4096
 # The quantile 0.975 of Student's t, by degrees of freedom.
@@ -31,7 +28,6 @@ STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365
 LINEAR_BAR = 1.1
 # What a variant's size is.
 SIZES = {"performer": "{:,} features", "reformer": "rounds: {}"}
-BAR = 2.0
 QUADRATIC = ("exact", "exact_causal", "differential", "latent", "latent_absorbed", "selected")
 
 
@@ -90,17 +86,37 @@ def in_words(length):
     return "not up to 16,384" if length is None else "at once" if length == 0 else f"{length:,}"
 
 
+def bars_of(run, peers):
+    """(what, measured, bar, whether it is reached): exponents of variants that grow with the length, and libraries."""
+    for threads in thread_counts(run):
+        for variant, curve in curves(run, threads).items():
+            fitted = exponent(medians(curve, "time_ns"))
+            if fitted and variant not in QUADRATIC:
+                yield (f"{variant.replace('_', ' ')}, {threads_in_words(threads)}", f"exponent {fitted[0]:.2f}",
+                       f"<= {LINEAR_BAR:g}", fitted[0] <= LINEAR_BAR)
+    for result in peers["results"] if peers else ():
+        name, _, threads = result["name"].split("/")
+        ratio = result["ratio"][0]
+        yield (f"{name.replace('_', ' ')} beside {result['peer']}, {threads_in_words(int(threads[1:]))}", f"{ratio:.2f} x",
+               f">= {result['least']:g}", ratio >= result["least"])
+
+
+def threads_in_words(count):
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def thread_counts(run):
+    return sorted({split(name)[2] for name in run.benchmarks if name.startswith("variant/")})
+
+
 def time_row(variant, curve):
     times = {length: nanoseconds * 1e-6 for length, nanoseconds in medians(curve, "time_ns").items()}
     ratios = medians(curve, "exact_over_variant")
     fitted = exponent(times)
-    slope, bar = "", ""
-    if fitted:
-        slope = f"{fitted[0]:.2f} ± {fitted[1]:.2f}"
-        bar = "" if variant in QUADRATIC or fitted[0] <= LINEAR_BAR else " **missed**"
+    slope = f"{fitted[0]:.2f} ± {fitted[1]:.2f}" if fitted else ""
     cells = [f"{times[length]:.3g}" if length in times else "" for length in SHOWN]
     crossed = in_words(crossover(ratios)) if ratios else ""
-    return f"| {variant.replace('_', ' ')} | " + " | ".join(cells) + f" | {slope}{bar} | {crossed} |"
+    return f"| {variant.replace('_', ' ')} | " + " | ".join(cells) + f" | {slope} | {crossed} |"
 
 
 def memory_row(variant, curve):
@@ -120,14 +136,13 @@ def error_rows(run):
             for (variant, size), errors in found.items()]
 
 
-def peer_rows(kept):
-    for result in kept["results"]:
+def peer_rows(peers):
+    for result in peers["results"]:
         name, shape, threads = result["name"].split("/")
         heads, length, _ = shape.split("_")
         ratio = measurements.Value(*result["ratio"])
-        missed = "" if ratio.median >= result["least"] else "**missed**"
         yield (f"| {name.replace('_', ' ')}, heads {heads[1:]}, length {length[1:]} | {threads[1:]} "
-               f"| {result['milliseconds']:.3g} | {ratio.median:.2f} ± {50 * ratio.spread:.0f} % | {result['peer']} | {missed} |")
+               f"| {result['milliseconds']:.3g} | {ratio.median:.2f} ± {50 * ratio.spread:.0f} % | {result['peer']} |")
 
 
 def titles(*columns):
@@ -137,10 +152,9 @@ def titles(*columns):
 def tables(run, peers=None):
     lengths = [f"{length:,}" for length in SHOWN]
     lines = [f"{run.cpu}, {run.date}. One head of 64 dims, f32; medians.", ""]
-    for threads in sorted({split(name)[2] for name in run.benchmarks if name.startswith("variant/")}):
+    for threads in thread_counts(run):
         found = curves(run, threads)
-        word = "1 thread" if threads == 1 else f"{threads} threads"
-        lines += titles(f"ms, {word}, keys: {lengths[0]}", *lengths[1:], "exponent", "faster than exact from")
+        lines += titles(f"ms, {threads_in_words(threads)}, keys: {lengths[0]}", *lengths[1:], "exponent", "faster than exact from")
         lines += [time_row(variant, curve) for variant, curve in found.items()] + [""]
     found = curves(run, 1)
     lines += titles(f"KB beside Q, K, V and O, keys: {lengths[0]}", *lengths[1:])
@@ -149,8 +163,8 @@ def tables(run, peers=None):
     if errors:
         lines += titles("error against exact attention, 4,096 keys: in clusters", "random") + errors + [""]
     if peers:
-        lines += [f"PyTorch {peers['torch']}, {peers['date']}, {peers['cpu']}; the bar is {BAR:g} x.", ""]
-        lines += titles("threads", "ms", "times as long", "beside", "") + list(peer_rows(peers)) + [""]
+        lines += [f"PyTorch {peers['torch']}, {peers['date']}, {peers['cpu']}.", ""]
+        lines += titles("threads", "ms", "times as long", "beside") + list(peer_rows(peers)) + [""]
     return "\n".join(lines)
 
 
@@ -160,7 +174,7 @@ def plot(run, path):
     except ImportError:
         sys.exit("variants.py: the plot needs matplotlib (python3-matplotlib)")
     matplotlib.use("Agg")
-    matplotlib.rcParams.update({"svg.hashsalt": "fovea", "font.size": 9})
+    matplotlib.rcParams.update({"svg.hashsalt": "fovea", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
     figure, both = pyplot.subplots(1, 2, figsize=(12, 5.5))
     colours = pyplot.get_cmap("tab20").colors
@@ -194,24 +208,13 @@ def join(paths):
 
 
 def keep(run, peers):
-    kept = RESULTS / f"variants-{run.cpu_slug}.json"
+    path = kept.RESULTS / f"variants-{run.cpu_slug}.json"
     if peers:
-        beside = RESULTS / f"variants-peers-{run.cpu_slug}.json"
+        beside = kept.RESULTS / f"variants-peers-{run.cpu_slug}.json"
         beside.write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
-    measurements.save(run, kept)
-    plot(run, kept.with_suffix(".svg"))
-    text = PAGE.read_text(encoding="utf-8")
-    at, after = (text.find(marker) for marker in MARKERS)
-    if at < 0 or after < at:
-        sys.exit(f"variants.py: docs/variants.md has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
-    pages = []
-    for path in sorted(RESULTS.glob("variants-*.json")):
-        if path.name.startswith("variants-peers-"):
-            continue
-        beside = path.with_name(path.name.replace("variants-", "variants-peers-"))
-        pages.append(f"![Time and memory against length](../bench/results/{path.with_suffix('.svg').name})\n\n"
-                     + tables(measurements.load(path), json.loads(beside.read_text()) if beside.exists() else None))
-    PAGE.write_text(text[: at + len(MARKERS[0])] + "\n\n" + "\n".join(pages) + "\n" + text[after:], encoding="utf-8")
+    measurements.save(run, path)
+    plot(run, path.with_suffix(".svg"))
+    kept.write_pages()
 
 
 def main():
@@ -219,10 +222,13 @@ def main():
     parser.add_argument("runs", type=pathlib.Path, nargs="+", help="JSON of fovea_bench, or kept runs")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
     parser.add_argument("--peers", type=pathlib.Path, help="JSON of bench/peers/variants.py")
-    parser.add_argument("--keep", action="store_true", help="keep the run, and rewrite docs/variants.md")
+    parser.add_argument("--keep", action="store_true", help="keep the run and its plot in bench/results")
+    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
     arguments = parser.parse_args()
     run = join(arguments.runs)
     peers = json.loads(arguments.peers.read_text()) if arguments.peers else None
+    if arguments.bars:
+        kept.print_bars(bars_of(run, peers))
     print(tables(run, peers))
     if arguments.plot:
         plot(run, arguments.plot)

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Which bars a run of caches.py reached.
+"""Tables of caches by Fovea and its peers, from the runs that caches.py wrote.
 
     caches_report.py run.json [more.json ...]          tables (Markdown) on stdout
-    caches_report.py run.json [more.json ...] --keep   also keeps the run in bench/results, and writes docs/benchmarks.md
+    caches_report.py run.json [more.json ...] --keep   also keeps the run in bench/results
+    caches_report.py run.json [more.json ...] --bars   the bars that the run missed, in place of the tables
 
 Of several runs, each result comes from the last run that has it. A ratio is how many times as long the other takes as
-Fovea with keys in rows / in panels; the better of them is held against the bar. Ends with status 1 if a bar was missed.
+Fovea with keys in rows / in panels; the better of them is held against the bar.
 """
 
 import argparse
 import pathlib
-import sys
 
 import cache_problems
 import report
+from report import kept
 
 ROWS, PANELS = "fovea/rows", "fovea/panels"
 WITHOUT_AMX = "vllm/attention_without_amx"  # bars are held against what vLLM itself chooses
-MARKERS = ("<!-- cache peers: begin, written by bench/peers/caches_report.py --keep -->", "<!-- cache peers: end -->")
 TITLES = (("vllm/attention", "vLLM"), (WITHOUT_AMX, "vLLM without AMX"), ("zentorch/zentorch_sdpa", "zentorch"),
           ("ggml/flash_attn_ext", "ggml"))
 
@@ -39,12 +39,15 @@ def ratios(entry, result):
     return [to_rows] + ([to_rows / panels["ratio"][0]] if panels else [])
 
 
-def verdicts(result):
-    """(way, whether it reached its bar)."""
-    for way, _ in TITLES:
-        entry, least = result["entries"].get(way), bar(way, result)
-        if entry and least:
-            yield way, max(ratios(entry, result)) >= least
+def bars_of(document):
+    """(what, measured, bar, whether it is reached)."""
+    for result in document["results"]:
+        for way, title in TITLES:
+            entry, least = result["entries"].get(way), bar(way, result)
+            if entry and least:
+                most = max(ratios(entry, result))
+                yield (f"{result['type']}, {result['name']}, {result['threads']} threads, beside {title}", f"{most:.2f} x",
+                       f">= {least:.1f}", most >= least)
 
 
 def cell(way, result):
@@ -52,9 +55,9 @@ def cell(way, result):
     if entry is None:
         return ""
     texts = " / ".join(f"{ratio:.2f}" for ratio in ratios(entry, result))
-    missed = (way, False) in verdicts(result)
+    ahead = max(ratios(entry, result)) < 1
     wrong = entry["error"] > cache_problems.FORMATS[result["type"]].tolerance
-    return (f"**{texts}**" if missed else texts) + f", {entry['option']}" + \
+    return (f"**{texts}**" if ahead else texts) + f", {entry['option']}" + \
         (f", error {entry['error']:.1e}" if wrong else "")
 
 
@@ -90,29 +93,23 @@ def markdown(document):
     refused = {(way, reason) for result in results for way, reason in result["refused"].items()
                if reason != "not offered"}
     lines += [f"`{way}`: {reason}." for way, reason in sorted(refused)]
-    reached = [met for result in results for _, met in verdicts(result)]
-    return "\n".join(lines + ["", f"{sum(reached)} of {len(reached)} bars are met; those in bold are missed.", ""])
-
-
-def write_page(text):
-    page = report.RESULTS.parent.parent / "docs" / "benchmarks.md"
-    before, rest = page.read_text(encoding="utf-8").split(MARKERS[0])
-    page.write_text(before + MARKERS[0] + "\n\n" + text + "\n" + MARKERS[1] + rest.split(MARKERS[1])[1],
-                    encoding="utf-8")
+    return "\n".join(lines).strip() + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of caches.py")
-    parser.add_argument("--keep", action="store_true", help="keep the run, and write docs/benchmarks.md")
+    parser.add_argument("--keep", action="store_true", help="keep the run in bench/results")
+    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
     arguments = parser.parse_args()
     document = report.together(arguments.run)
+    if arguments.bars:
+        kept.print_bars(bars_of(document))
     print(markdown(document), end="")
     if arguments.keep:
         slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
-        report.save(document, report.RESULTS / f"caches-peers-{slug}.json")
-        write_page(markdown(document))
-    sys.exit(0 if all(met for result in document["results"] for _, met in verdicts(result)) else 1)
+        report.save(document, kept.RESULTS / f"caches-peers-{slug}.json")
+        kept.write_pages()
 
 
 if __name__ == "__main__":

@@ -1,25 +1,23 @@
 #!/usr/bin/env python3
-"""Whether int8 mode reached its bar over ggml with K and V in q8_0, in a run of modes.py.
+"""A table of int8 mode beside ggml with K and V in q8_0, from a run of modes.py.
 
     modes_report.py run.json           the table (Markdown) on stdout
-    modes_report.py run.json --keep    also keeps the run in bench/results, and writes docs/benchmarks.md
-
-Ends with status 1 if a bar was missed.
+    modes_report.py run.json --keep    also keeps the run in bench/results
+    modes_report.py run.json --bars    the bars that the run missed, in place of the table
 """
 
 import argparse
 import json
 import pathlib
-import sys
 
 import cache_problems
 import report
+from report import kept
 
 LEAST = 3.0  # ggml over q8_0 is to take this many times as long as int8 mode
 HELD = "ggml/q8_0"
 OTHERS = ((HELD, "ggml, q8_0"), ("ggml/f16", "ggml, f16"))
 CACHES = {"q8_0": "q8_0 as it lies", "i8_rows": "i8 with a scale a row", "f32": "f32"}
-MARKERS = ("<!-- mode peers: begin, written by bench/peers/modes_report.py --keep -->", "<!-- mode peers: end -->")
 
 
 def by_name(document):
@@ -30,12 +28,14 @@ def by_name(document):
     return found
 
 
-def verdicts(document):
-    """(name, threads, way, ratio) of all that the bar is held against: every way of int8 mode."""
+def bars_of(document):
+    """(what, measured, bar, whether it is reached) of every way of int8 mode."""
     for result in document["results"]:
         for way, entry in result["entries"].items():
             if way.startswith("fovea/int8"):
-                yield result["name"], result["threads"], way, entry["over"][HELD][0]
+                ratio = entry["over"][HELD][0]
+                yield (f"{title(way, entry)}: {report.label(result['name'])}, {result['threads']} threads", f"{ratio:.1f} x",
+                       f">= {LEAST:g}", ratio >= LEAST)
 
 
 def title(way, entry):
@@ -48,12 +48,6 @@ def title(way, entry):
 def joined(results, way, text_of):
     """One text for each number of threads."""
     return " / ".join(text_of(result["entries"][way]) for result in results if way in result["entries"])
-
-
-def ratio_text(entry, other, held):
-    ratio = entry["over"][other][0]
-    text = f"{ratio:.1f}"
-    return f"**{text}**" if held and ratio < LEAST else text
 
 
 def error_text(results):
@@ -79,8 +73,7 @@ def table(document):
         for results in found.values():
             cells.append(joined(results, way, lambda entry: f"{entry['milliseconds'][0]:.4g}"))
             for other, _ in OTHERS:
-                cells.append(joined(results, way, lambda entry: ratio_text(
-                    entry, other, way.startswith("fovea/int8") and other == HELD)) if "over" in entry else "")
+                cells.append(joined(results, way, lambda entry: f"{entry['over'][other][0]:.1f}") if "over" in entry else "")
         lines.append("| " + " | ".join([*cells, error_of(way)]) + " |")
     return lines
 
@@ -94,29 +87,23 @@ def markdown(document):
              "", *table(document), ""]
     refused = {(way, reason) for result in document["results"] for way, reason in result["refused"].items()}
     lines += [f"`{way}`: {reason}." for way, reason in sorted(refused)] + [""] * bool(refused)
-    reached = [ratio >= LEAST for *_, ratio in verdicts(document)]
-    return "\n".join(lines + [f"int8 mode, ggml over q8_0 at least {LEAST:g} times as long: {sum(reached)} of "
-                              f"{len(reached)} bars are met.", ""])
-
-
-def write_page(text):
-    before, rest = report.PAGE.read_text(encoding="utf-8").split(MARKERS[0])
-    report.PAGE.write_text(before + MARKERS[0] + "\n\n" + text + "\n" + MARKERS[1] + rest.split(MARKERS[1])[1],
-                           encoding="utf-8")
+    return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, help="JSON of modes.py")
-    parser.add_argument("--keep", action="store_true", help="keep the run, and write docs/benchmarks.md")
+    parser.add_argument("--keep", action="store_true", help="keep the run in bench/results")
+    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
     arguments = parser.parse_args()
     document = json.loads(arguments.run.read_text(encoding="utf-8"))
+    if arguments.bars:
+        kept.print_bars(bars_of(document))
     print(markdown(document), end="")
     if arguments.keep:
         slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
-        report.save(document, report.RESULTS / f"modes-peers-{slug}.json")
-        write_page(markdown(document))
-    sys.exit(0 if all(ratio >= LEAST for *_, ratio in verdicts(document)) else 1)
+        report.save(document, kept.RESULTS / f"modes-peers-{slug}.json")
+        kept.write_pages()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The page about Fovea and its peers, from the runs that measure.py wrote.
+"""Tables and a plot of attention by Fovea and its peers, from the runs that measure.py wrote.
 
     report.py run.json                   the tables (Markdown) on stdout
     report.py run.json --plot p.svg      and the plot
-    report.py run.json --keep            keeps the run in bench/results and rewrites docs/benchmarks.md
+    report.py run.json --keep            keeps the run and its plot in bench/results, and makes all pages of kept runs
+    report.py run.json --bars            the bars that the run missed, in place of the tables
 
-Several runs may be named, one after the other, for instance one for each type.
+Several runs may be named, one after the other, for instance one for each type. A run of one type alone is kept beside
+the others, as peers-<type>-<cpu>.json; a run of several takes the place of peers-<cpu>.json.
 """
 
 import argparse
@@ -17,11 +19,9 @@ import problems
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "bench"))
+import kept  # noqa: E402 (of bench)
 import measurements  # noqa: E402 (of bench)
 
-PAGE = ROOT / "docs" / "benchmarks.md"
-RESULTS = ROOT / "bench" / "results"
-MARKERS = ("<!-- peers: begin, written by bench/peers/report.py --keep -->", "<!-- peers: end -->")
 OURS, MODE = "fovea/plan", "fovea/bf16_mode"
 # Columns: their names on the page, the ways that share a column (no problem has two of them), their colours.
 COLUMNS = (
@@ -35,6 +35,10 @@ COLUMNS = (
 MODE_COLUMNS = (("exact mode", (OURS,)),
                 *((title, ways) for title, ways, _ in COLUMNS if title in ("PyTorch", "OpenVINO")))
 MODE_BAR, MODE_BAR_LONG = 1.0, 1.5  # the latter at S 2048, as many rows as keys
+# Problems of the short plot, for readers in a hurry.
+SHORT = (("f32", ("prefill/h8_s2048_d128/full", "prefill/h8_s2048_d128/causal", "prefill/h32_kv8_s4096_d128/causal",
+                  "prefill/h8_s8192_d128/window512", "prefill/b8_h12_s197_d64/full", "decode/h32_kv8_s32768_d128/full")),
+         ("bf16", ("prefill/h8_s2048_d128/causal", "decode/h32_kv8_s32768_d128/full")))
 LIBRARIES = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
@@ -44,6 +48,13 @@ class Comparison:
     def __init__(self, document):
         self.document, self.date, self.context = document, document["date"], document["context"]
         self.results = {(r["name"], r["type"], r["threads"]): r for r in document["results"]}
+
+    def short(self):
+        """The problems of the short plot, on the fewest threads."""
+        least = self.threads()[0]
+        wanted = [(name, number_type, least) for number_type, names in SHORT for name in names]
+        results = [self.results[place] for place in wanted if place in self.results]
+        return Comparison({**self.document, "results": results}) if len(results) == len(wanted) else None
 
     def types(self):
         return list(dict.fromkeys(number_type for _, number_type, _ in self.results))
@@ -158,23 +169,18 @@ def mode_table(run):
     if not names:
         return []
     on = {entry["option"] for name in names for n in threads if (entry := run.entry(name, "bf16", n, (MODE,)))}
-    bars = list(run.mode_bars())
-    missed = {(name, n) for name, n, least, ratio in bars if ratio < least}
     counted = " / ".join(str(n) for n in threads)
     lines = [f"**bf16, Fovea in bf16 mode** (by {' and '.join(sorted(on))}), {counted} threads", "",
-             "| | bf16 mode, GFLOP/s | " + " | ".join(title for title, _ in MODE_COLUMNS) + " | bar | |",
-             "|---|--:|" + "--:|" * len(MODE_COLUMNS) + "--:|---|"]
+             "| | bf16 mode, GFLOP/s | " + " | ".join(title for title, _ in MODE_COLUMNS) + " |",
+             "|---|--:|" + "--:|" * len(MODE_COLUMNS)]
     for name in names:
         speeds = [f"{run.results[name, 'bf16', n]['flops'] / entry['milliseconds'][0] * 1e-6:.0f}"
                   if (entry := run.entry(name, "bf16", n, (MODE,))) else "–" for n in threads]
         cells = [label(name), " / ".join(speeds)]
         cells += [ratio_cell([run.entry(name, "bf16", n, ways) for n in threads], "ratio_to_mode")
                   for _, ways in MODE_COLUMNS]
-        cells.append(next((f">= {least:.1f}" for own, _, least, _ in bars if own == name), ""))
-        cells.append("**missed**" if any((name, n) in missed for n in threads) else "")
         lines.append("| " + " | ".join(cells) + " |")
-    return lines + ["", f"The bar is over the faster of {' and '.join(title for title, _ in MODE_COLUMNS[1:])}: met in "
-                        f"{len(bars) - len(missed)} of {len(bars)} cases.", ""]
+    return lines + [""]
 
 
 def agreement(run):
@@ -238,46 +244,47 @@ def plot(run, path):
         axes.grid(axis="y", linewidth=0.3)
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:g}")
-    panels[-1, 0].set_xlabel(f"time of the other over Fovea's (full: {threads[0]} thread, open: {threads[-1]}); "
+    counted = f"full: {threads[0]} thread, open: {threads[-1]}" if len(threads) > 1 else f"{threads[0]} thread"
+    panels[-1, 0].set_xlabel(f"time of the other over Fovea's ({counted}); "
                              f"right of 1 Fovea is ahead ({run.context['cpu']}, {run.date})")
     handles = {text: handle for axes in panels[:, 0] for handle, text in zip(*axes.get_legend_handles_labels())}
     panels[0, 0].legend(handles.values(), handles, loc="lower center", bbox_to_anchor=(0.3, 1.0), ncol=5, frameon=False)
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None} if str(path).endswith(".svg") else None)
 
 
+def bars_of(run):
+    """(what, measured, bar, whether it is reached): bf16 mode on AMX beside the faster of the others in bf16."""
+    for name, threads, least, ratio in run.mode_bars():
+        yield f"bf16 mode: {label(name)}, {threads} thread{'s' if threads > 1 else ''}", f"{ratio:.2f} x", f">= {least:.1f}", ratio >= least
+
+
 def keep(run):
-    """The run and its plot in bench/results, and the page between its markers."""
-    kept = RESULTS / f"peers-{measurements.Run(run.date, run.context).cpu_slug}.json"
-    RESULTS.mkdir(exist_ok=True)
-    save(run.document, kept)
-    plot(run, kept.with_suffix(".svg"))
-    text = PAGE.read_text(encoding="utf-8")
-    begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
-    if begin < 0 or end < begin:
-        sys.exit(f"report.py: {PAGE.name} has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
-    image = f"../{kept.with_suffix('.svg').relative_to(ROOT).as_posix()}"
-    body = f"\n![Times of other libraries over Fovea's]({image})\n\n{markdown(run)}\n"
-    PAGE.write_text(text[: begin + len(MARKERS[0])] + "\n" + body + text[end:], encoding="utf-8")
+    """The run and its plot in bench/results."""
+    types = run.types()
+    only = f"{types[0]}-" if len(types) == 1 else ""
+    path = kept.RESULTS / f"peers-{only}{measurements.Run(run.date, run.context).cpu_slug}.json"
+    save(run.document, path)
+    plot(run, path.with_suffix(".svg"))
+    if run.short():
+        plot(run.short(), path.with_name(f"{path.stem}-short.svg"))
+    kept.write_pages()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of measure.py, or a kept run")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
-    parser.add_argument("--keep", action="store_true", help="keep the run and rewrite the page")
+    parser.add_argument("--keep", action="store_true", help="keep the run and its plot in bench/results")
+    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
     arguments = parser.parse_args()
     run = Comparison(together(arguments.run))
+    if arguments.bars:
+        kept.print_bars(bars_of(run))
+    print(markdown(run))
     if arguments.plot:
         plot(run, arguments.plot)
     if arguments.keep:
         keep(run)
-    else:
-        print(markdown(run))
-        for place in run.behind():
-            print("behind: {} {} {} threads, {}: {:.2f}".format(*place))
-        for name, threads, least, ratio in run.mode_bars():
-            if ratio < least:
-                print(f"bar of bf16 mode missed: {name} {threads} threads: {ratio:.2f}, not {least:.1f}")
 
 
 if __name__ == "__main__":

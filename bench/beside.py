@@ -1,0 +1,93 @@
+"""Kept runs for the pages of docs: what other libraries took beside Fovea, in words."""
+
+import json
+import re
+import statistics
+
+import measurements
+from kept import RESULTS
+
+# Columns, and how the names of their ways begin: of a library with several ways the fastest counts.
+PYTORCH, ORT, OPENVINO = ("PyTorch", "torch/"), ("ONNX Runtime", "onnxruntime/"), ("OpenVINO", "openvino/")
+FRAMEWORKS = (PYTORCH, ORT, OPENVINO)
+
+
+class Beside:
+    """A run of bench/peers: ratios, which are times of others over Fovea's, by name, type and threads."""
+
+    def __init__(self, path):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        self.page = f"../bench/results/{path.with_suffix('.md').name}"
+        self.context, self.date = document["context"], document["date"]
+        self.results = {(r["name"], r["type"], r["threads"]): r for r in document["results"]}
+        self.threads = sorted({threads for _, _, threads in self.results})
+
+    def ratio(self, place, way, ratio="ratio"):
+        """The smallest of the ways that begin so: the fastest. None if there is none."""
+        entries = self.results[place]["entries"].items() if place in self.results else ()
+        return min((entry[ratio][0] for own, entry in entries if own.startswith(way) and ratio in entry), default=None)
+
+    def cell(self, name, kind, way, ratio="ratio"):
+        """'1.21 / 1.20', a ratio for each number of threads."""
+        return slashed([self.ratio((name, kind, threads), way, ratio) for threads in self.threads])
+
+    def milliseconds(self, name, kind, way):
+        found = [self.results[name, kind, threads]["entries"][way]["milliseconds"][0] for threads in self.threads
+                 if (name, kind, threads) in self.results]
+        return " / ".join(f"{value:.3g}" for value in found)
+
+    def all_ratios(self, way, chosen):
+        """Of all results whose name and type are chosen."""
+        found = [self.ratio(place, way) for place in self.results if chosen(*place[:2])]
+        return [ratio for ratio in found if ratio is not None]
+
+    def heading(self):
+        """CPU, date, versions."""
+        names = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "vllm": "vLLM"}
+        versions = ", ".join(f"{names.get(name, name)} {version}" for name, version in self.context["versions"].items())
+        return f"{cpu_in_words(self.context)}, {self.date}. {versions}."
+
+
+def kept_runs(prefix):
+    return [Beside(path) for path in sorted(RESULTS.glob(f"{prefix}-*.json"))]
+
+
+def measured_runs(prefix):
+    """(page, run) of each run of fovea_bench; runs beside other libraries have other pages."""
+    for path in sorted(RESULTS.glob(f"{prefix}-*.json")):
+        if "-peers-" not in path.name:
+            yield f"../bench/results/{path.with_suffix('.md').name}", measurements.load(path)
+
+
+def without_marks(cpu):
+    return re.sub(r"\((R|TM)\)| Processor| CPU", "", cpu)
+
+
+def cpu_in_words(context):
+    """'Intel Xeon with AVX-512 and AMX, 2 cores'."""
+    has = context.get("instructions", ())
+    sets = [words for name, words in (("avx512f", "AVX-512"), ("amx_bf16", "AMX")) if name in has]
+    return without_marks(context["cpu"]) + (f" with {' and '.join(sets)}" if sets else "") + f", {context['num_cpus']} cores"
+
+
+def number(ratio):
+    """Below 1 in bold: the other is faster."""
+    text = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}"
+    return f"**{text}**" if round(ratio, 2) < 1 else text
+
+
+def slashed(ratios):
+    return " / ".join(number(ratio) if ratio is not None else "–" for ratio in ratios) if any(ratios) else ""
+
+
+def span(ratios):
+    """'1.42 (1.17 to 8.21)': the median, the least and the most."""
+    if not ratios:
+        return ""
+    low, high = min(ratios), max(ratios)
+    return f"{number(statistics.median(ratios))} ({low:.2f} to {high:.2f})"
+
+
+def table(titles, rows):
+    return ["| " + " | ".join(titles) + " |", "|---|" + "--:|" * (len(titles) - 1),
+            *("| " + " | ".join(row) + " |" for row in rows)]

@@ -1,0 +1,284 @@
+"""What bench/pages.py puts between markers in docs and README, a function for each name. Numbers come from kept runs."""
+
+import json
+import re
+from statistics import median
+
+import bars
+import formats as cache_formats
+import measurements
+import modes
+import report
+import variants
+from beside import (FRAMEWORKS, OPENVINO, ORT, PYTORCH, cpu_in_words, kept_runs, measured_runs, number, slashed, span,
+                    table, without_marks)
+from kept import RESULTS
+from kinds import kind_of
+
+# Problems on the page; the pages of the runs have all.
+ATTENTION = (
+    ("prefill/h8_s2048_d128/full", "f32"), ("prefill/h8_s2048_d64/causal", "f32"),
+    ("prefill/h32_kv8_s4096_d128/causal", "f32"), ("prefill/h8_s8192_d128/window512", "f32"),
+    ("prefill/b8_h12_s197_d64/full", "f32"),
+    ("prefill/h8_s2048_d128/causal", "f16"), ("prefill/h8_s2048_d128/causal", "bf16"),
+    ("decode/h32_kv8_s4096_d128/full", "f32"), ("decode/h32_kv8_s32768_d128/full", "f32"),
+    ("decode/h32_kv8_s32768_d128/full", "f16"), ("decode/h32_kv8_s32768_d128/full", "bf16"),
+)
+CACHES = (
+    ("decode/b8_h32_kv8_s4096_d128_page16/full", "f32"), ("decode/b8_h32_kv8_s4096_d128_page128/full", "bf16"),
+    ("decode/b8_h32_kv8_s4096_d128_page128/full", "e4m3"), ("decode/b8_h32_kv8_s4096_d128/full", "f16"),
+    ("decode/b8_h32_kv8_s4096_d128/full", "q8_0"), ("decode/b8_h32_kv8_s4096_d128/full", "q4_0"),
+    ("prefill/h8_s2048_d128_page128/causal", "bf16"),
+    ("prefill/h8_s2048_d128/causal", "f16"), ("prefill/h8_s2048_d128/causal", "q8_0"),
+)
+CACHE_WAYS = (("vLLM", "vllm/attention"), ("vLLM without AMX", "vllm/attention_without_amx"), ("zentorch", "zentorch/"),
+              ("ggml", "ggml/"))
+FORMATS = ("i8_rows_panels", "q8_0", "e4m3_panels", "q4_0", "ort_u4_panels")
+MODE_SHAPES = (("prefill, S 2048, D 128", "h8_s2048_d128/full_{}"), ("causal, S 2048, D 64", "h8_s2048_d64/causal_{}"),
+               ("batch 8, S 197, D 64", "b8_h12_s197_d64/full_{}"), ("64 rows, S 2048, D 64", "h8_q64_s2048_d64/full_{}"),
+               ("decode, S 4096", "h32_kv8_s4096_d128/decode_{}"))
+LINEAR = ("r16_i384_o1536", "r512_i384_o1536", "r4096_i384_o1536", "r16_i4096_o4096", "r4096_i4096_o4096")
+MODELS = ("minilm/b1_t16", "minilm/b1_t256", "minilm/b16_t64", "minilm/b16_t256")
+# Of bf16 mode beside other libraries, where a run has it.
+MODE_PROBLEMS = ("prefill/h8_s2048_d128/full", "prefill/h8_s2048_d128/causal", "prefill/b16_h12_s384_d64/full",
+                 "decode/h32_kv8_s4096_d128/full")
+MODE_SETS = {"bf16": ("amx", "avx512_bf16", "avx512"), "int8": ("amx", "avx512.vnni", "avx2.rows")}
+VARIANTS = ("exact", "window", "bigbird", "reformer", "linformer", "performer", "linear", "selected", "latent")
+
+
+def joined(blocks):
+    return "\n\n".join("\n".join(lines) for lines in blocks)
+
+
+def is_prefill(types):
+    return lambda name, own: own in types and not name.startswith("decode")
+
+
+def is_decode(types):
+    return lambda name, own: own in types and name.startswith("decode")
+
+
+def of_kind(kind):
+    return lambda name, _: name.startswith(f"{kind}/")
+
+
+def all_types():
+    """Runs of attention in f32 and other types. A run of bf16 alone is for the table of bf16 mode."""
+    return [run for run in kept_runs("peers") if any(own == "f32" for _, own, _ in run.results)]
+
+
+def short():
+    """All problems in a few lines."""
+    rows = []
+    for run in all_types():
+        where = cpu_in_words(run.context)
+        for words, chosen in (("prefill, f32 and f16", is_prefill(("f32", "f16"))),
+                              ("prefill, bf16, exact mode", is_prefill(("bf16",))),
+                              ("decoding, f32, f16 and bf16", is_decode(("f32", "f16", "bf16")))):
+            rows.append([words, *(span(run.all_ratios(way, chosen)) for _, way in FRAMEWORKS), where])
+    for run in kept_runs("layers-peers"):
+        where = cpu_in_words(run.context)
+        for words, kind in (("linear layers, f32", "linear"), ("a whole model, MiniLM, f32", "minilm")):
+            rows.append([words, *(span(run.all_ratios(way, of_kind(kind))) for _, way in FRAMEWORKS), where])
+    for peers in pattern_peers():
+        where = cpu_in_words(peers)
+        rows.append(["patterns, f32", span(flex_ratios(peers)), "", "", where])
+    return "\n".join(table(["", *(title for title, _ in FRAMEWORKS), "measured on"], rows))
+
+
+def attention():
+    blocks = []
+    for run in all_types():
+        rows = [[f"{report.label(f'{name}/-/t1')}, {own}", run.milliseconds(name, own, "fovea/plan"),
+                 *(run.cell(name, own, way) for _, way in FRAMEWORKS)] for name, own in ATTENTION]
+        plot = run.page.replace(".md", ".svg")
+        blocks += [[f"![Times of other libraries over Fovea's]({plot})"], [run.heading()],
+                   table(["1 thread / 2 threads", "Fovea, ms", *(title for title, _ in FRAMEWORKS)], rows)]
+    blocks += [[of_the_limits(measurements.load(path))] for path in sorted(RESULTS.glob("*.json"))
+               if not kind_of(path).prefix]
+    return joined(blocks)
+
+
+def of_the_limits(run):
+    isa = run.context["fovea_isa"]
+
+    def fractions(kind, counter):
+        found = [run.median(name, counter) for name in run.benchmarks
+                 if name.startswith(f"{kind}/") and name.endswith(f"/{isa}/t1") and "_q" not in name]
+        found = [value for value in found if value is not None]
+        return f"{100 * min(found):.0f} to {100 * max(found):.0f} %, median {100 * median(found):.0f} %"
+
+    page = f"../bench/results/{run.cpu_slug}.md"
+    return (f"Beside the limits of the machine ({without_marks(run.cpu)}, {run.date}, one thread, `{isa}`): prefill reaches "
+            f"{fractions('prefill', 'peak_fraction')}, of the rate of multiply-adds; decoding reaches "
+            f"{fractions('decode', 'bandwidth_fraction')}, of the rate of plain reading ([all shapes]({page})).")
+
+
+def caches():
+    blocks = []
+    for run in kept_runs("caches-peers"):
+        rows = []
+        for name, own in CACHES:
+            ways = [run.cell(name, own, way) if title != "vLLM" else first_cell(run, name, own, way)
+                    for title, way in CACHE_WAYS]
+            pages = ", pages of " + name.split("_page")[1].split("/")[0] if "_page" in name else ""
+            words = report.label(re.sub(r"_page\d+", "", name) + "/-/t1")
+            rows.append([f"{words}{pages}, {own}", run.milliseconds(name, own, "fovea/rows"), *ways])
+        blocks += [[run.heading()], table(["1 thread / 2 threads", "Fovea, ms", *(title for title, _ in CACHE_WAYS)], rows)]
+    return joined(blocks)
+
+
+def first_cell(run, name, own, way):
+    """vLLM's own choice, whose name is the beginning of another."""
+    entries = (run.results.get((name, own, threads), {"entries": {}})["entries"].get(way) for threads in run.threads)
+    return slashed([entry and entry["ratio"][0] for entry in entries])
+
+
+def formats():
+    blocks = []
+    for page, run in measured_runs("formats"):
+        isa = run.context["fovea_isa"]
+        rows = []
+        for cache in FORMATS:
+            cells = []
+            for keys in (32768, 4096):
+                for counter in ("tokens_over_f32", "tokens_over_f16"):
+                    cells.append(slashed([run.median(f"format/h32_kv8_s{keys}_d128/{cache}/{isa}/t{n}", counter)
+                                          for n in (1, 2)]))
+            rows.append([cache_formats.cache_in_words(cache), *cells])
+        blocks += [[f"{without_marks(run.cpu)}, {run.date} ([all shapes]({page}))."],
+                   table(["tokens a second, 1 thread / 2 threads", "32,768 keys, x f32", "x f16", "4,096 keys, x f32",
+                          "x f16"], rows)]
+    return joined(blocks)
+
+
+def mode_rows(run):
+    """A row for each mode and instruction set: how many times as fast as exact mode, one thread."""
+    where = f"{without_marks(run.cpu)}, {run.date}"
+    for mode in ("bf16", "int8"):
+        found = {name.split("/")[3] for name in modes.names_of(run, mode)}
+        for isa in (isa for isa in MODE_SETS[mode] if isa in found and not (isa == "avx512" and "amx" in found)):
+            cells = []
+            for _, shape in MODE_SHAPES:
+                half = "int8_of_i8" if mode == "int8" and "decode" in shape else mode
+                value = run.median(f"mode/{shape.format(half)}/{isa}/t1", "speed_over_exact")
+                cells.append("" if value is None else number(value))
+            yield [f"{mode} by {modes.set_in_words(isa)}", *cells, where]
+
+
+def mode_speeds():
+    rows = [row for _, run in measured_runs("modes") for row in mode_rows(run)]
+    return "\n".join(table(["times as fast as exact mode", *(title for title, _ in MODE_SHAPES), "measured on"], rows))
+
+
+def mode_peers():
+    blocks = []
+    for run in kept_runs("peers"):
+        names = [name for name in MODE_PROBLEMS if any("fovea/bf16_mode" in run.results[place]["entries"]
+                                                       for place in run.results if place[:2] == (name, "bf16"))]
+        rows = [[report.label(f"{name}/-/t1"), run.milliseconds(name, "bf16", "fovea/bf16_mode"),
+                 *(run.cell(name, "bf16", way, "ratio_to_mode") for _, way in (PYTORCH, OPENVINO))] for name in names]
+        if rows:
+            blocks += [[f"bf16 mode beside others in bf16: {run.heading()}"],
+                       table(["1 thread / 2 threads", "Fovea, ms", PYTORCH[0], OPENVINO[0]], rows)]
+    for run in kept_runs("modes-peers"):
+        rows = []
+        for name in ("prefill/h8_s2048_d128/full",):
+            for way, words in (("fovea/int8_of_q8_0_on_amx", "AMX"), ("fovea/int8_of_q8_0", "VNNI")):
+                found = [run.results[name, "q8_0", n]["entries"].get(way) for n in run.threads]
+                if all(found):
+                    rows.append([f"{report.label(f'{name}/-/t1')}: int8 mode by {words}", run.milliseconds(name, "q8_0", way),
+                                 *(slashed([entry["over"][other][0] for entry in found])
+                                   for other in ("ggml/q8_0", "ggml/f16"))])
+        blocks += [[f"int8 mode over a q8_0 cache, beside ggml: {run.heading()}"],
+                   table(["1 thread / 2 threads", "Fovea, ms", "ggml over q8_0", "ggml over f16"], rows)]
+    return joined(blocks)
+
+
+def layers():
+    blocks = []
+    own = {run.cpu: run for _, run in measured_runs("layers")}
+    for run in kept_runs("layers-peers"):
+        alone = own.get(run.context["cpu"])
+        rows = []
+        for shape in LINEAR:
+            rows_in, ins, outs = (int(part[1:]) for part in shape.split("_"))
+            openblas = [alone and alone.median(f"linear/{shape}/f32/{alone.context['fovea_isa']}/t{n}", "vs_openblas")
+                        for n in run.threads]
+            rows.append([f"linear, {rows_in:,} rows, {ins:,} to {outs:,}",
+                         run.milliseconds(f"linear/{shape}", "f32", "fovea/layers"), slashed(openblas),
+                         *(run.cell(f"linear/{shape}", "f32", way) for _, way in FRAMEWORKS)])
+        for name in MODELS:
+            batch, tokens = (part[1:] for part in name.split("/")[1].split("_"))
+            rows.append([f"MiniLM, {batch} text{'s' if batch != '1' else ''} of {tokens} tokens",
+                         run.milliseconds(name, "f32", "fovea/layers"), "",
+                         *(run.cell(name, "f32", way) for _, way in FRAMEWORKS)])
+        blocks += [[run.heading()], table(["1 thread / 2 threads", "Fovea, ms", "OpenBLAS",
+                                           *(title for title, _ in FRAMEWORKS)], rows)]
+    return joined(blocks)
+
+
+def pattern_peers():
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("patterns-peers-*.json"))]
+
+
+def flex_ratios(peers):
+    return [result["ratio"][0] for result in peers["results"] if result["name"].split("/")[0] not in ("weights", "graph")]
+
+
+def patterns():
+    blocks = []
+    beside = {peers["cpu"]: {result["name"]: result["ratio"][0] for result in peers["results"]} for peers in pattern_peers()}
+    for page, run in measured_runs("patterns"):
+        isa, others = run.context["fovea_isa"], beside.get(run.cpu, {})
+        rows = []
+        for shape, _ in bars.PATTERN_SPEEDS:
+            sizes, pattern = shape.split("/")
+            if sizes.endswith("d64") and pattern not in ("window512_global64", "documents128", "prefix1024"):
+                speed, flex = run.median(f"paired/{shape}/{isa}/t1", "speed_over_dense"), others.get(f"{pattern}/d64")
+                rows.append([pattern.replace("_", ", "), f"{100 * speed:.0f} %", number(flex) if flex else ""])
+        passes = {degree: run.median(f"graph/n16384_{degree}_d64/edges/{isa}/t1", "vs_three_passes") for degree in ("e8", "e64")}
+        blocks += [[f"{without_marks(run.cpu)}, {run.date}, 4 heads, S 4096, D 64, one thread ([all]({page}))."],
+                   table(["", "speed of dense attention", "FlexAttention, compiled"], rows),
+                   ["Graph attention over random edges: " + "; ".join(
+                       f"{degree[1:]} edges a node: PyTorch Geometric {number(others[f'graph/{degree}_d64'])}, three passes of plain "
+                       f"C {number(value)}" for degree, value in passes.items() if value and f"graph/{degree}_d64" in others) + "."]]
+    return joined(blocks)
+
+
+def variant_times():
+    blocks = []
+    for page, run in measured_runs("variants"):
+        found = variants.curves(run, 1)
+        path = RESULTS / f"variants-peers-{run.cpu_slug}.json"
+        peers = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else ()
+        others = {result["name"].split("/")[0]: result for result in peers if result["name"].endswith("/t1")}
+        rows = []
+        for variant in VARIANTS:
+            times, other = variants.medians(found[variant], "time_ns"), others.get(variant)
+            ratios = variants.medians(found[variant], "exact_over_variant")
+            rows.append([variant.replace("_", " "), *(f"{times[keys] * 1e-6:,.3g}" for keys in (512, 4096)),
+                         f"{times[65536] * 1e-6:,.0f}", variants.in_words(variants.crossover(ratios)) if ratios else "",
+                         f"{number(other['ratio'][0])}, {other['peer']}" if other else ""])
+        blocks += [[f"![Time and memory against length]({page.replace('.md', '.svg')})"],
+                   [f"{without_marks(run.cpu)}, {run.date}, one head of 64 dims, f32, one thread ([all]({page}))."],
+                   table(["", "ms, 512 keys", "4,096", "65,536", "faster than exact from", "beside another's"], rows)]
+    return joined(blocks)
+
+
+def readme():
+    """Five lines: what a user gains, and where others are faster."""
+    lines = []
+    for run in all_types():
+        def of(chosen, ways=FRAMEWORKS):
+            return ", ".join(f"{title} {span(found)}" for title, way in ways if (found := run.all_ratios(way, chosen)))
+        lines += [f"- Prefill in f32 and f16: {of(is_prefill(('f32', 'f16')))} times Fovea's time ({cpu_in_words(run.context)}).",
+                  f"- Decoding in f32, f16 and bf16: {of(is_decode(('f32', 'f16', 'bf16')))}.",
+                  f"- Prefill in bf16, where others round more and use AMX: {of(is_prefill(('bf16',)))}."]
+    for run in kept_runs("caches-peers"):
+        lines.append(f"- Decoding over ggml's caches: ggml takes {span(run.all_ratios('ggml/', is_decode(('q8_0',))))} times as "
+                     f"long in q8_0, {span(run.all_ratios('ggml/', is_decode(('q4_0',))))} in q4_0.")
+    for run in kept_runs("layers-peers"):
+        found = ", ".join(f"{title} {span(run.all_ratios(way, of_kind('minilm')))}" for title, way in FRAMEWORKS)
+        lines.append(f"- A whole sentence model: {found} ({cpu_in_words(run.context)}).")
+    return "\n".join(lines)
