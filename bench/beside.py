@@ -45,7 +45,7 @@ class Beside:
         """CPU, date, versions."""
         names = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "vllm": "vLLM"}
         versions = ", ".join(f"{names.get(name, name)} {version}" for name, version in self.context["versions"].items())
-        return f"{cpu_in_words(self.context)}, {self.date}. {versions}."
+        return f"{cpu_in_words(self.context)}, {self.date}. {versions} ([all problems]({self.page}))."
 
 
 def kept_runs(prefix):

@@ -4,7 +4,6 @@ import json
 import re
 from statistics import median
 
-import bars
 import formats as cache_formats
 import measurements
 import modes
@@ -43,6 +42,12 @@ MODELS = ("minilm/b1_t16", "minilm/b1_t256", "minilm/b16_t64", "minilm/b16_t256"
 MODE_PROBLEMS = ("prefill/h8_s2048_d128/full", "prefill/h8_s2048_d128/causal", "prefill/b16_h12_s384_d64/full",
                  "decode/h32_kv8_s4096_d128/full")
 MODE_SETS = {"bf16": ("amx", "avx512_bf16", "avx512"), "int8": ("amx", "avx512.vnni", "avx2.rows")}
+PATTERNS = (
+    ("chunks512", "chunks of 512 rows, and the chunk before"), ("window512", "causal window of 512 keys"),
+    ("blocks64", "a tenth of the blocks of 64 x 64, at random"), ("documents512", "causal within documents of 512 rows"),
+    ("longformer", "window of 256 keys to both sides, 4 global keys"), ("window128", "causal window of 128 keys"),
+    ("grid13", "13 x 13 neighbours on a grid, 64 wide"),
+)
 VARIANTS = ("exact", "window", "bigbird", "reformer", "linformer", "performer", "linear", "selected", "latent")
 
 
@@ -232,11 +237,9 @@ def patterns():
     for page, run in measured_runs("patterns"):
         isa, others = run.context["fovea_isa"], beside.get(run.cpu, {})
         rows = []
-        for shape, _ in bars.PATTERN_SPEEDS:
-            sizes, pattern = shape.split("/")
-            if sizes.endswith("d64") and pattern not in ("window512_global64", "documents128", "prefix1024"):
-                speed, flex = run.median(f"paired/{shape}/{isa}/t1", "speed_over_dense"), others.get(f"{pattern}/d64")
-                rows.append([pattern.replace("_", ", "), f"{100 * speed:.0f} %", number(flex) if flex else ""])
+        for pattern, words in PATTERNS:
+            speed, flex = run.median(f"paired/h4_s4096_d64/{pattern}/{isa}/t1", "speed_over_dense"), others.get(f"{pattern}/d64")
+            rows.append([words, f"{100 * speed:.0f} %", number(flex) if flex else ""])
         passes = {degree: run.median(f"graph/n16384_{degree}_d64/edges/{isa}/t1", "vs_three_passes") for degree in ("e8", "e64")}
         blocks += [[f"{without_marks(run.cpu)}, {run.date}, 4 heads, S 4096, D 64, one thread ([all]({page}))."],
                    table(["", "speed of dense attention", "FlexAttention, compiled"], rows),
@@ -266,19 +269,29 @@ def variant_times():
     return joined(blocks)
 
 
+def prefill_speeds(mode, isa):
+    """Times as fast as exact mode, of all prefills with the mode in both halves and tensors in f32, one thread."""
+    found = []
+    for _, run in measured_runs("modes"):
+        for name in modes.names_of(run, mode):
+            _, _, what, own, threads = name.split("/")
+            if (own, threads) == (isa, "t1") and what.endswith(f"_{mode}") and not what.startswith("decode"):
+                found.append(run.median(name, "speed_over_exact"))
+    return found
+
+
 def readme():
     """Five lines: what a user gains, and where others are faster."""
+    def of(run, chosen):
+        return ", ".join(f"{title} {span(found)}" for title, way in FRAMEWORKS if (found := run.all_ratios(way, chosen)))
+
     lines = []
     for run in all_types():
-        def of(chosen, ways=FRAMEWORKS):
-            return ", ".join(f"{title} {span(found)}" for title, way in ways if (found := run.all_ratios(way, chosen)))
-        lines += [f"- Prefill in f32 and f16: {of(is_prefill(('f32', 'f16')))} times Fovea's time ({cpu_in_words(run.context)}).",
-                  f"- Decoding in f32, f16 and bf16: {of(is_decode(('f32', 'f16', 'bf16')))}.",
-                  f"- Prefill in bf16, where others round more and use AMX: {of(is_prefill(('bf16',)))}."]
-    for run in kept_runs("caches-peers"):
-        lines.append(f"- Decoding over ggml's caches: ggml takes {span(run.all_ratios('ggml/', is_decode(('q8_0',))))} times as "
-                     f"long in q8_0, {span(run.all_ratios('ggml/', is_decode(('q4_0',))))} in q4_0.")
-    for run in kept_runs("layers-peers"):
-        found = ", ".join(f"{title} {span(run.all_ratios(way, of_kind('minilm')))}" for title, way in FRAMEWORKS)
-        lines.append(f"- A whole sentence model: {found} ({cpu_in_words(run.context)}).")
+        lines += [f"- Prefill in f32 and f16: {of(run, is_prefill(('f32', 'f16')))} ({cpu_in_words(run.context)}).",
+                  f"- Decoding in f32, f16 and bf16: {of(run, is_decode(('f32', 'f16', 'bf16')))}.",
+                  f"- Prefill in bf16, which they multiply on AMX and exact mode does not: {of(run, is_prefill(('bf16',)))}."]
+    lines += [f"- A whole sentence model in f32: {of(run, of_kind('minilm'))} ({cpu_in_words(run.context)})."
+              for run in kept_runs("layers-peers")]
+    lines += ["- In prefill, times as fast as exact mode: int8 mode by VNNI "
+              f"{span(prefill_speeds('int8', 'avx512.vnni'))}, bf16 mode on AMX {span(prefill_speeds('bf16', 'amx'))}."]
     return "\n".join(lines)
