@@ -7,7 +7,7 @@ import statistics
 import measurements
 from kept import RESULTS
 
-# Columns, and how the names of their ways begin: of a library with several ways the fastest counts.
+# Columns, and their ways: of all ways that begin so, if it ends in a slash, the fastest.
 PYTORCH, ORT, OPENVINO = ("PyTorch", "torch/"), ("ONNX Runtime", "onnxruntime/"), ("OpenVINO", "openvino/")
 FRAMEWORKS = (PYTORCH, ORT, OPENVINO)
 
@@ -23,9 +23,11 @@ class Beside:
         self.threads = sorted({threads for _, _, threads in self.results})
 
     def ratio(self, place, way, ratio="ratio"):
-        """The smallest of the ways that begin so: the fastest. None if there is none."""
+        """The smallest of the way or ways. None if there is none."""
         entries = self.results[place]["entries"].items() if place in self.results else ()
-        return min((entry[ratio][0] for own, entry in entries if own.startswith(way) and ratio in entry), default=None)
+        found = [entry[ratio][0] for own, entry in entries if ratio in entry
+                 and (own.startswith(way) if way.endswith("/") else own == way)]
+        return min(found, default=None)
 
     def cell(self, name, kind, way, ratio="ratio"):
         """'1.21 / 1.20', a ratio for each number of threads."""
@@ -43,7 +45,7 @@ class Beside:
 
     def heading(self):
         """CPU, date, versions."""
-        names = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "vllm": "vLLM"}
+        names = {"fovea": "Fovea", "torch": PYTORCH[0], "onnxruntime": ORT[0], "openvino": OPENVINO[0], "vllm": "vLLM"}
         versions = ", ".join(f"{names.get(name, name)} {version}" for name, version in self.context["versions"].items())
         return f"{cpu_in_words(self.context)}, {self.date}. {versions} ([all problems]({self.page}))."
 
@@ -67,7 +69,8 @@ def cpu_in_words(context):
     """'Intel Xeon with AVX-512 and AMX, 2 cores'."""
     has = context.get("instructions", ())
     sets = [words for name, words in (("avx512f", "AVX-512"), ("amx_bf16", "AMX")) if name in has]
-    return without_marks(context["cpu"]) + (f" with {' and '.join(sets)}" if sets else "") + f", {context['num_cpus']} cores"
+    with_sets = f" with {' and '.join(sets)}" if sets else ""
+    return f"{without_marks(context['cpu'])}{with_sets}, {context['num_cpus']} cores"
 
 
 def number(ratio):

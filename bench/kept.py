@@ -1,4 +1,4 @@
-"""What the scripts that keep a run share: the folder of kept runs, how bars are printed, and the pages made from runs."""
+"""What scripts that keep a run share: the folder, two options, how bars are printed, the pages made from runs."""
 
 import pathlib
 import subprocess
@@ -8,8 +8,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 
 
+def add_options(parser):
+    parser.add_argument("--keep", action="store_true", help="keep the run in bench/results, and make all pages again")
+    parser.add_argument("--bars", action="store_true", help="print which bars are missed; the status is 1 if any is")
+
+
 def bars_in_words(bars):
-    """Markdown: how many of the bars (what, measured, bar, whether it is reached) are reached, and those that are not."""
+    """Markdown: how many of the bars (what, measured, bar, whether it is reached) are reached, and the others."""
     bars = list(bars)
     if not bars:
         return "The run measured nothing that has a bar.\n"

@@ -221,8 +221,7 @@ def main():
     parser.add_argument("run", type=pathlib.Path, help="JSON of fovea_bench, or a kept run")
     parser.add_argument("--table", type=pathlib.Path, help="write the table there instead of stdout")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
-    parser.add_argument("--keep", action="store_true", help="keep the run and its plot in bench/results")
-    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
+    kept.add_options(parser)
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     if arguments.bars:

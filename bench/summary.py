@@ -1,4 +1,4 @@
-"""What bench/pages.py puts between markers in docs and README, a function for each name. Numbers come from kept runs."""
+"""What bench/pages.py puts between markers in docs and README, from kept runs: a function for each name."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import measurements
 import modes
 import report
 import variants
-from beside import (FRAMEWORKS, OPENVINO, ORT, PYTORCH, cpu_in_words, kept_runs, measured_runs, number, slashed, span,
+from beside import (FRAMEWORKS, OPENVINO, PYTORCH, cpu_in_words, kept_runs, measured_runs, number, slashed, span,
                     table, without_marks)
 from kept import RESULTS
 from kinds import kind_of
@@ -114,8 +114,8 @@ def of_the_limits(run):
         return f"{100 * min(found):.0f} to {100 * max(found):.0f} %, median {100 * median(found):.0f} %"
 
     page = f"../bench/results/{run.cpu_slug}.md"
-    return (f"Beside the limits of the machine ({without_marks(run.cpu)}, {run.date}, one thread, `{isa}`): prefill reaches "
-            f"{fractions('prefill', 'peak_fraction')}, of the rate of multiply-adds; decoding reaches "
+    return (f"Beside the limits of the machine ({without_marks(run.cpu)}, {run.date}, one thread, `{isa}`): prefill "
+            f"reaches {fractions('prefill', 'peak_fraction')}, of the rate of multiply-adds; decoding reaches "
             f"{fractions('decode', 'bandwidth_fraction')}, of the rate of plain reading ([all shapes]({page})).")
 
 
@@ -124,19 +124,13 @@ def caches():
     for run in kept_runs("caches-peers"):
         rows = []
         for name, own in CACHES:
-            ways = [run.cell(name, own, way) if title != "vLLM" else first_cell(run, name, own, way)
-                    for title, way in CACHE_WAYS]
+            ways = [run.cell(name, own, way) for _, way in CACHE_WAYS]
             pages = ", pages of " + name.split("_page")[1].split("/")[0] if "_page" in name else ""
             words = report.label(re.sub(r"_page\d+", "", name) + "/-/t1")
             rows.append([f"{words}{pages}, {own}", run.milliseconds(name, own, "fovea/rows"), *ways])
-        blocks += [[run.heading()], table(["1 thread / 2 threads", "Fovea, ms", *(title for title, _ in CACHE_WAYS)], rows)]
+        titles = ["1 thread / 2 threads", "Fovea, ms", *(title for title, _ in CACHE_WAYS)]
+        blocks += [[run.heading()], table(titles, rows)]
     return joined(blocks)
-
-
-def first_cell(run, name, own, way):
-    """vLLM's own choice, whose name is the beginning of another."""
-    entries = (run.results.get((name, own, threads), {"entries": {}})["entries"].get(way) for threads in run.threads)
-    return slashed([entry and entry["ratio"][0] for entry in entries])
 
 
 def formats():
@@ -182,19 +176,20 @@ def mode_peers():
         names = [name for name in MODE_PROBLEMS if any("fovea/bf16_mode" in run.results[place]["entries"]
                                                        for place in run.results if place[:2] == (name, "bf16"))]
         rows = [[report.label(f"{name}/-/t1"), run.milliseconds(name, "bf16", "fovea/bf16_mode"),
-                 *(run.cell(name, "bf16", way, "ratio_to_mode") for _, way in (PYTORCH, OPENVINO))] for name in names]
+                 *(run.cell(name, "bf16", way, "ratio_to_mode") for _, way in (PYTORCH, OPENVINO))]
+                for name in names]
         if rows:
             blocks += [[f"bf16 mode beside others in bf16: {run.heading()}"],
                        table(["1 thread / 2 threads", "Fovea, ms", PYTORCH[0], OPENVINO[0]], rows)]
     for run in kept_runs("modes-peers"):
         rows = []
-        for name in ("prefill/h8_s2048_d128/full",):
-            for way, words in (("fovea/int8_of_q8_0_on_amx", "AMX"), ("fovea/int8_of_q8_0", "VNNI")):
-                found = [run.results[name, "q8_0", n]["entries"].get(way) for n in run.threads]
-                if all(found):
-                    rows.append([f"{report.label(f'{name}/-/t1')}: int8 mode by {words}", run.milliseconds(name, "q8_0", way),
-                                 *(slashed([entry["over"][other][0] for entry in found])
-                                   for other in ("ggml/q8_0", "ggml/f16"))])
+        name = "prefill/h8_s2048_d128/full"
+        for way, words in (("fovea/int8_of_q8_0_on_amx", "AMX"), ("fovea/int8_of_q8_0", "VNNI")):
+            found = [run.results[name, "q8_0", n]["entries"].get(way) for n in run.threads]
+            if all(found):
+                rows.append([f"{report.label(f'{name}/-/t1')}, by {words}", run.milliseconds(name, "q8_0", way),
+                             *(slashed([entry["over"][other][0] for entry in found])
+                               for other in ("ggml/q8_0", "ggml/f16"))])
         blocks += [[f"int8 mode over a q8_0 cache, beside ggml: {run.heading()}"],
                    table(["1 thread / 2 threads", "Fovea, ms", "ggml over q8_0", "ggml over f16"], rows)]
     return joined(blocks)
@@ -224,29 +219,41 @@ def layers():
 
 
 def pattern_peers():
+    """Runs of bench/peers/patterns.py."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("patterns-peers-*.json"))]
 
 
 def flex_ratios(peers):
-    return [result["ratio"][0] for result in peers["results"] if result["name"].split("/")[0] not in ("weights", "graph")]
+    others = ("weights/", "graph/")
+    return [result["ratio"][0] for result in peers["results"] if not result["name"].startswith(others)]
 
 
 def patterns():
     blocks = []
-    beside = {peers["cpu"]: {result["name"]: result["ratio"][0] for result in peers["results"]} for peers in pattern_peers()}
+    beside = {peers["cpu"]: {result["name"]: result["ratio"][0] for result in peers["results"]}
+              for peers in pattern_peers()}
     for page, run in measured_runs("patterns"):
         isa, others = run.context["fovea_isa"], beside.get(run.cpu, {})
         rows = []
         for pattern, words in PATTERNS:
-            speed, flex = run.median(f"paired/h4_s4096_d64/{pattern}/{isa}/t1", "speed_over_dense"), others.get(f"{pattern}/d64")
+            speed = run.median(f"paired/h4_s4096_d64/{pattern}/{isa}/t1", "speed_over_dense")
+            flex = others.get(f"{pattern}/d64")
             rows.append([words, f"{100 * speed:.0f} %", number(flex) if flex else ""])
-        passes = {degree: run.median(f"graph/n16384_{degree}_d64/edges/{isa}/t1", "vs_three_passes") for degree in ("e8", "e64")}
         blocks += [[f"{without_marks(run.cpu)}, {run.date}, 4 heads, S 4096, D 64, one thread ([all]({page}))."],
                    table(["", "speed of dense attention", "FlexAttention, compiled"], rows),
-                   ["Graph attention over random edges: " + "; ".join(
-                       f"{degree[1:]} edges a node: PyTorch Geometric {number(others[f'graph/{degree}_d64'])}, three passes of plain "
-                       f"C {number(value)}" for degree, value in passes.items() if value and f"graph/{degree}_d64" in others) + "."]]
+                   [of_graphs(run, others)]]
     return joined(blocks)
+
+
+def of_graphs(run, others):
+    texts = []
+    for degree in (8, 64):
+        name = f"graph/n16384_e{degree}_d64/edges/{run.context['fovea_isa']}/t1"
+        geometric, passes = others.get(f"graph/e{degree}_d64"), run.median(name, "vs_three_passes")
+        if geometric and passes:
+            texts.append(f"{degree} edges a node: PyTorch Geometric {number(geometric)}, three passes of plain C "
+                         f"{number(passes)}")
+    return f"Graph attention over random edges: {'; '.join(texts)}."
 
 
 def variant_times():
@@ -283,13 +290,15 @@ def prefill_speeds(mode, isa):
 def readme():
     """Five lines: what a user gains, and where others are faster."""
     def of(run, chosen):
-        return ", ".join(f"{title} {span(found)}" for title, way in FRAMEWORKS if (found := run.all_ratios(way, chosen)))
+        found = {title: run.all_ratios(way, chosen) for title, way in FRAMEWORKS}
+        return ", ".join(f"{title} {span(ratios)}" for title, ratios in found.items() if ratios)
 
     lines = []
     for run in all_types():
         lines += [f"- Prefill in f32 and f16: {of(run, is_prefill(('f32', 'f16')))} ({cpu_in_words(run.context)}).",
                   f"- Decoding in f32, f16 and bf16: {of(run, is_decode(('f32', 'f16', 'bf16')))}.",
-                  f"- Prefill in bf16, which they multiply on AMX and exact mode does not: {of(run, is_prefill(('bf16',)))}."]
+                  "- Prefill in bf16, which they multiply on AMX, as exact mode does not: "
+                  f"{of(run, is_prefill(('bf16',)))}."]
     lines += [f"- A whole sentence model in f32: {of(run, of_kind('minilm'))} ({cpu_in_words(run.context)})."
               for run in kept_runs("layers-peers")]
     lines += ["- In prefill, times as fast as exact mode: int8 mode by VNNI "

@@ -222,8 +222,7 @@ def main():
     parser.add_argument("runs", type=pathlib.Path, nargs="+", help="JSON of fovea_bench, or kept runs")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
     parser.add_argument("--peers", type=pathlib.Path, help="JSON of bench/peers/variants.py")
-    parser.add_argument("--keep", action="store_true", help="keep the run and its plot in bench/results")
-    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
+    kept.add_options(parser)
     arguments = parser.parse_args()
     run = join(arguments.runs)
     peers = json.loads(arguments.peers.read_text()) if arguments.peers else None

@@ -87,8 +87,7 @@ def markdown(document):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of layers.py, or a kept run")
-    parser.add_argument("--keep", action="store_true", help="keep the run in bench/results")
-    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
+    kept.add_options(parser)
     arguments = parser.parse_args()
     document = report.together(arguments.run)
     if arguments.bars:

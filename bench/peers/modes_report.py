@@ -93,8 +93,7 @@ def markdown(document):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, help="JSON of modes.py")
-    parser.add_argument("--keep", action="store_true", help="keep the run in bench/results")
-    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
+    kept.add_options(parser)
     arguments = parser.parse_args()
     document = json.loads(arguments.run.read_text(encoding="utf-8"))
     if arguments.bars:

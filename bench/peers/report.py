@@ -255,7 +255,8 @@ def plot(run, path):
 def bars_of(run):
     """(what, measured, bar, whether it is reached): bf16 mode on AMX beside the faster of the others in bf16."""
     for name, threads, least, ratio in run.mode_bars():
-        yield f"bf16 mode: {label(name)}, {threads} thread{'s' if threads > 1 else ''}", f"{ratio:.2f} x", f">= {least:.1f}", ratio >= least
+        what = f"bf16 mode: {label(name)}, {threads} thread{'s' if threads > 1 else ''}"
+        yield what, f"{ratio:.2f} x", f">= {least:.1f}", ratio >= least
 
 
 def keep(run):
@@ -274,8 +275,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of measure.py, or a kept run")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
-    parser.add_argument("--keep", action="store_true", help="keep the run and its plot in bench/results")
-    parser.add_argument("--bars", action="store_true", help="print the bars that are missed, and end with status 1 if any is")
+    kept.add_options(parser)
     arguments = parser.parse_args()
     run = Comparison(together(arguments.run))
     if arguments.bars:
