@@ -13,6 +13,10 @@ def add_options(parser):
     parser.add_argument("--bars", action="store_true", help="print which bars are missed; the status is 1 if any is")
 
 
+def threads_in_words(count):
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
 def bars_in_words(bars):
     """Markdown: how many of the bars (what, measured, bar, whether it is reached) are reached, and the others."""
     bars = list(bars)

@@ -205,7 +205,7 @@ def bars_of(run):
             what = name.replace("/", ", ").replace("_", " ")
             if name.count("/") == 4:
                 isa, threads = split(name)[3:]
-                what = f"{label(name)}, {isa}, {threads} thread{'s' if threads > 1 else ''}"
+                what = f"{label(name)}, {isa}, {kept.threads_in_words(threads)}"
             yield what, f"{value.median:.3f} {unit}", bar, bars.verdict(value, bar) == "met"
 
 

@@ -25,10 +25,6 @@ import modes
 TERMS = ("alibi", "t5", "relative", "swin", "shaw")
 
 
-def threads_in_words(count):
-    return "1 thread" if count == 1 else f"{count} threads"
-
-
 def words_of_layer(name):
     """linear/r16_i384_o1536/f32/avx512/t1: its parts in words."""
     kind, shape, what, isa, threads = name.split("/")
@@ -37,7 +33,7 @@ def words_of_layer(name):
     sizes = shape.replace("_", " ").replace("i", "in ").replace("o", "out ").replace("d", "dim ")
     sizes = sizes.replace("r", "rows ", 1) if kind in ("linear", "encoder") else sizes
     rest = "" if kind in ("linear", "activate", "additive", "encoder") else f" {what}"
-    return f"{of}{rest}, {sizes}, {isa}, {threads_in_words(int(threads[1:]))}"
+    return f"{of}{rest}, {sizes}, {isa}, {kept.threads_in_words(int(threads[1:]))}"
 
 
 def words_of_pattern(name):
@@ -47,7 +43,7 @@ def words_of_pattern(name):
     _, shape, what, isa, threads = name.split("/")
     letters = {"b": "batch", "h": "heads", "s": "length", "d": "dim", "n": "nodes", "e": "degree"}
     sizes = " ".join(f"{letters[part[0]]} {part[1:]}" for part in shape.split("_"))
-    return f"{what.replace('_', ' ')}, {sizes}, {isa}, {threads_in_words(int(threads[1:]))}"
+    return f"{what.replace('_', ' ')}, {sizes}, {isa}, {kept.threads_in_words(int(threads[1:]))}"
 
 
 def bars_of_patterns(run):
@@ -104,7 +100,7 @@ def measured(run, table, peers):
     for result in peers["results"] if peers else ():
         what, shape = result["name"].split("/")
         peer = {"weights": "PyTorch's softmax", "graph": "PyTorch Geometric"}.get(what, "FlexAttention, compiled")
-        yield (f"{what}, {shape}, {threads_in_words(peers['threads'])}", measurements.Value(*result["ratio"]), f"x {peer}",
+        yield (f"{what}, {shape}, {kept.threads_in_words(peers['threads'])}", measurements.Value(*result["ratio"]), f"x {peer}",
                f">= {result['least']:.2f}")
 
 

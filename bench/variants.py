@@ -92,17 +92,13 @@ def bars_of(run, peers):
         for variant, curve in curves(run, threads).items():
             fitted = exponent(medians(curve, "time_ns"))
             if fitted and variant not in QUADRATIC:
-                yield (f"{variant.replace('_', ' ')}, {threads_in_words(threads)}", f"exponent {fitted[0]:.2f}",
+                yield (f"{variant.replace('_', ' ')}, {kept.threads_in_words(threads)}", f"exponent {fitted[0]:.2f}",
                        f"<= {LINEAR_BAR:g}", fitted[0] <= LINEAR_BAR)
     for result in peers["results"] if peers else ():
         name, _, threads = result["name"].split("/")
         ratio = result["ratio"][0]
-        yield (f"{name.replace('_', ' ')} beside {result['peer']}, {threads_in_words(int(threads[1:]))}", f"{ratio:.2f} x",
+        yield (f"{name.replace('_', ' ')} beside {result['peer']}, {kept.threads_in_words(int(threads[1:]))}", f"{ratio:.2f} x",
                f">= {result['least']:g}", ratio >= result["least"])
-
-
-def threads_in_words(count):
-    return "1 thread" if count == 1 else f"{count} threads"
 
 
 def thread_counts(run):
@@ -154,7 +150,7 @@ def tables(run, peers=None):
     lines = [f"{run.cpu}, {run.date}. One head of 64 dims, f32; medians.", ""]
     for threads in thread_counts(run):
         found = curves(run, threads)
-        lines += titles(f"ms, {threads_in_words(threads)}, keys: {lengths[0]}", *lengths[1:], "exponent", "faster than exact from")
+        lines += titles(f"ms, {kept.threads_in_words(threads)}, keys: {lengths[0]}", *lengths[1:], "exponent", "faster than exact from")
         lines += [time_row(variant, curve) for variant, curve in found.items()] + [""]
     found = curves(run, 1)
     lines += titles(f"KB beside Q, K, V and O, keys: {lengths[0]}", *lengths[1:])

@@ -46,8 +46,8 @@ def bars_of(document):
             entry, least = result["entries"].get(way), bar(way, result)
             if entry and least:
                 most = max(ratios(entry, result))
-                yield (f"{result['type']}, {result['name']}, {result['threads']} threads, beside {title}", f"{most:.2f} x",
-                       f">= {least:.1f}", most >= least)
+                what = f"{result['type']}, {result['name']}, {kept.threads_in_words(result['threads'])}, beside {title}"
+                yield what, f"{most:.2f} x", f">= {least:.1f}", most >= least
 
 
 def cell(way, result):

@@ -42,8 +42,8 @@ def bars_of(document):
         peers, least = BARS[layer_problems.parse(result["name"]).kind]
         ratios = [result["entries"][peer]["ratio"][0] for peer in peers if peer in result["entries"]]
         if ratios:
-            yield (f"{result['name']}, {result['threads']} threads", f"{min(ratios):.2f} x", f">= {least:.2f}",
-                   min(ratios) >= least)
+            what = f"{result['name']}, {kept.threads_in_words(result['threads'])}"
+            yield what, f"{min(ratios):.2f} x", f">= {least:.2f}", min(ratios) >= least
 
 
 def speed(result):

@@ -34,8 +34,8 @@ def bars_of(document):
         for way, entry in result["entries"].items():
             if way.startswith("fovea/int8"):
                 ratio = entry["over"][HELD][0]
-                yield (f"{title(way, entry)}: {report.label(result['name'])}, {result['threads']} threads", f"{ratio:.1f} x",
-                       f">= {LEAST:g}", ratio >= LEAST)
+                what = f"{title(way, entry)}: {report.label(result['name'])}, {kept.threads_in_words(result['threads'])}"
+                yield what, f"{ratio:.1f} x", f">= {LEAST:g}", ratio >= LEAST
 
 
 def title(way, entry):

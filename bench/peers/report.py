@@ -255,7 +255,7 @@ def plot(run, path):
 def bars_of(run):
     """(what, measured, bar, whether it is reached): bf16 mode on AMX beside the faster of the others in bf16."""
     for name, threads, least, ratio in run.mode_bars():
-        what = f"bf16 mode: {label(name)}, {threads} thread{'s' if threads > 1 else ''}"
+        what = f"bf16 mode: {label(name)}, {kept.threads_in_words(threads)}"
         yield what, f"{ratio:.2f} x", f">= {least:.1f}", ratio >= least
 
 
