@@ -4,7 +4,7 @@
 #   FOVEA_WITHOUT_<GROUP>   ON: without this group of kernels and the code around it
 #   FOVEA_ISAS              the instruction sets beside portable C, e.g. avx2,avx512; empty (default): the preset's
 #
-# Each becomes definitions of the same names, which a bare compile gives by hand (docs/embedding.md).
+# Each becomes definitions of the same names, which a bare compile gives by hand (docs/building.md).
 
 set(FOVEA_PRESET full CACHE STRING "What the library can do: core, inference or full")
 set_property(CACHE FOVEA_PRESET PROPERTY STRINGS core inference full)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds that leave something out (docs/builds.md): the presets, single groups, sets. What is there must give the stored
+# Builds that leave something out (docs/building.md): the presets, single groups, sets. What is there must give the stored
 # digests, what is not is refused with the name of its switch, and the core is small.
 #   presets.sh <folder for the builds>
 set -e -u -o pipefail
