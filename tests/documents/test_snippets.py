@@ -30,6 +30,16 @@ def snippets(page):
             for each in re.finditer(r"^```c\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
 
 
+def printed(page):
+    """(number, what the page says that the program prints) of each program that text follows: "It prints `...`", or
+    "It prints" and an indented block."""
+    text = page.read_text(encoding="utf-8")
+    for number, block in enumerate(re.finditer(r"^```c\n.*?^```$", text, re.DOTALL | re.MULTILINE), 1):
+        said = re.match(r"\n\nIt prints(?: `([^`]+)`|\n\n((?:    .*\n)+))", text[block.end():])
+        if said:
+            yield number, said[1].splitlines() if said[1] else [line[4:] for line in said[2].splitlines()]
+
+
 def with_status():
     """The functions that return a status."""
     headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "include/fovea").glob("*.h"))
@@ -80,16 +90,20 @@ class Snippets(unittest.TestCase):
             environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
             done = subprocess.run([str(built)], capture_output=True, text=True, check=False, env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout.splitlines()
 
     def test_every_block_runs(self):
-        count = 0
+        count, with_output = 0, 0
         for page in PAGES:
             parts = snippets(page)
             wholes = [number for number, (_, text) in enumerate(parts, 1) if "int main(" in text]
             count += len(parts)
+            said = dict(printed(page))
             for number in wholes:
                 with self.subTest(page=page.name, block=number):
-                    self.run_program(parts[number - 1][1], "program")
+                    output = self.run_program(parts[number - 1][1], "program")
+                    self.assertEqual(output, said.get(number, output))
+            with_output += len(said)
             if len(parts) == len(wholes):
                 continue
             with self.subTest(page=page.name):
@@ -98,6 +112,7 @@ class Snippets(unittest.TestCase):
                 self.assertEqual(sorted(used), [number for number in range(1, len(parts) + 1) if number not in wholes])
                 self.run_program(source, page.stem)
         self.assertGreater(count, 30)
+        self.assertGreater(with_output, 5)
 
     def test_every_program_has_a_page(self):
         for around in AROUND.glob("*.c"):

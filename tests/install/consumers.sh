@@ -34,16 +34,16 @@ build_project() { # folder, name, more options
   cmake --build "$out/$2"
 }
 
-readme_block() { # the number of the C program in README.md
-  awk -v number="$1" '/^```$/ { inside = 0 } inside { print } /^```c$/ { inside = ++count == number }' "$root/README.md"
+first_block() { # of C, of a page
+  awk '/^```$/ { inside = 0 } inside { print } /^```c$/ { inside = ++count == 1 }' "$root/$1"
 }
 
-# The examples must be the programs in README.md, and short.
-readme_programs() {
-  diff <(readme_block 1) "$root/examples/first/first.c" ||
-    fail "examples/first/first.c is not the first program in README.md"
-  diff <(readme_block 2) "$root/examples/embed/embed.c" ||
-    fail "examples/embed/embed.c is not the second program in README.md"
+# The examples must be the programs in the pages, and short.
+programs_of_pages() {
+  diff <(first_block docs/getting-started.md) "$root/examples/first/first.c" ||
+    fail "examples/first/first.c is not the first program in docs/getting-started.md"
+  diff <(first_block README.md) "$root/examples/embed/embed.c" ||
+    fail "examples/embed/embed.c is not the program in README.md"
   [ "$(wc -l <"$root/examples/embed/embed.c")" -le 30 ] || fail "examples/embed/embed.c has more than 30 lines"
 }
 
@@ -171,7 +171,7 @@ uninstalled() {
   same "folders that uninstalling leaves" "" "$(find "$prefix" -name fovea)"
 }
 
-readme_programs
+programs_of_pages
 cmake --install "$build" --prefix "$prefix"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name fovea.pc)")
 export PKG_CONFIG_PATH
