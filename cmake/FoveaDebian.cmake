@@ -1,12 +1,13 @@
 # Makes Debian packages by CPack, from the components of FoveaInstall.cmake and FoveaNN.cmake: libfovea<SONAME's number>,
-# libfovea-dev, libfovea-nn<SONAME's number>, libfovea-nn-dev, fovea. `cmake --preset debian && cmake --build --preset debian` leaves them in build/debian.
+# libfovea-dev, libfovea-nn<SONAME's number>, libfovea-nn-dev, fovea. `cmake --preset debian && cmake --build --preset
+# debian` leaves them in build/debian.
 
 set(FOVEA_PACKAGE_CONTACT "The Fovea authors <fovea@localhost>" CACHE STRING "Who made the packages: name <address>")
 set(FOVEA_PACKAGE_RELEASE 1 CACHE STRING "Release of the packages of one version")
 
-set(library_package libfovea${PROJECT_VERSION_MAJOR})
+set(library_package libfovea${fovea_abi})
 set(development_package libfovea-dev)
-set(nn_package libfovea-nn${PROJECT_VERSION_MAJOR})
+set(nn_package libfovea-nn${fovea_abi})
 set(nn_development_package libfovea-nn-dev)
 set(command_package fovea)
 

@@ -23,7 +23,9 @@ install(FILES ${fovea_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COM
 install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake
   DESTINATION ${package_dir} COMPONENT development
 )
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake
+  COMPATIBILITY ${fovea_compatibility}
+)
 install(FILES ${PROJECT_BINARY_DIR}/fovea-config-version.cmake DESTINATION ${package_dir} COMPONENT development)
 
 set(pc_private_libraries ${fovea_libm})

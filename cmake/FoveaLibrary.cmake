@@ -108,7 +108,7 @@ set_target_properties(fovea_shared PROPERTIES
   EXPORT_NAME fovea
   LINKER_LANGUAGE C
   VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR}
+  SOVERSION ${fovea_abi}
 )
 if(WIN32)
   target_compile_definitions(fovea_shared INTERFACE FOVEA_SHARED)

@@ -35,7 +35,7 @@ set_target_properties(fovea_nn_shared PROPERTIES
   EXPORT_NAME fovea_nn
   LINKER_LANGUAGE C
   VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR}
+  SOVERSION ${fovea_abi}
 )
 if(WIN32)
   target_compile_definitions(fovea_nn_shared INTERFACE FOVEA_NN_SHARED)
@@ -45,8 +45,8 @@ endif()
 target_link_libraries(fovea_nn_static PUBLIC fovea_static)
 target_link_libraries(fovea_nn_shared PUBLIC fovea_shared PRIVATE ${fovea_libm})
 
-# Components of their own, and packages of their own, fovea_nn, which find fovea. Headers and libraries are where
-# Fovea's are.
+# Components of their own, and packages of their own, fovea_nn, which find fovea of the same version: with static
+# libraries they use functions of it that are not public. Headers and libraries are where Fovea's are.
 if(FOVEA_INSTALL)
   set(nn_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea_nn)
   install(TARGETS fovea_nn_shared fovea_nn_static EXPORT fovea-nn-targets
@@ -59,12 +59,16 @@ if(FOVEA_INSTALL)
     DESTINATION ${nn_package_dir} COMPONENT nn_development
   )
   include(CMakePackageConfigHelpers)
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea_nn-config-version.cmake COMPATIBILITY SameMinorVersion)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea_nn-config-version.cmake
+    COMPATIBILITY ${fovea_compatibility}
+  )
   file(WRITE ${PROJECT_BINARY_DIR}/fovea_nn-config.cmake
-    "include(CMakeFindDependencyMacro)\nfind_dependency(fovea)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/fovea_nn-targets.cmake)\n"
+    "include(CMakeFindDependencyMacro)\nfind_dependency(fovea ${PROJECT_VERSION} EXACT)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/fovea_nn-targets.cmake)\n"
   )
   install(FILES ${PROJECT_BINARY_DIR}/fovea_nn-config.cmake ${PROJECT_BINARY_DIR}/fovea_nn-config-version.cmake
     DESTINATION ${nn_package_dir} COMPONENT nn_development
   )
-  fovea_install_pkg_config(fovea_nn nn_development "Layers around attention for CPUs, with one answer" fovea)
+  fovea_install_pkg_config(fovea_nn nn_development "Layers around attention for CPUs, with one answer"
+    "fovea = ${PROJECT_VERSION}"
+  )
 endif()

@@ -47,15 +47,31 @@ programs_of_pages() {
   [ "$(wc -l <"$root/examples/embed/embed.c")" -le 30 ] || fail "examples/embed/embed.c has more than 30 lines"
 }
 
+# Which versions find_package() may ask for: docs/stability.md.
+found_by() { # package, the version that is asked for, whether the installed one is taken
+  local file
+  file=$(find "$prefix" -name "$1-config-version.cmake")
+  same "whether $1 $2 is found" "$3" \
+    "$(cmake -DFILE="$file" -DWANTED="$2" -P "$root/tests/install/compatible.cmake" 2>&1)"
+}
+
 # All versions must be the version of the header.
 versions() {
-  local number version
+  local name number version
   number=$(sed -n 's/^#define FOVEA_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$root/include/fovea/fovea.h" | paste -s -d .)
   for version in $(pkg-config --modversion fovea fovea_nn); do
     same "version of the pkg-config file" "$number" "$version"
   done
   same "name of the shared library" "libfovea.so.$number" "$(basename "$(readlink -f "$libdir/libfovea.so")")"
-  same "SONAME" "libfovea.so.${number%%.*}" "$(objdump -p "$libdir/libfovea.so" | awk '$1 == "SONAME" { print $2 }')"
+  for name in fovea fovea_nn; do
+    same "SONAME of $name" "$(sed -n "s/^library $name: //p" "$root/tests/audit/abi.txt")" \
+      "$(objdump -p "$libdir/lib$name.so" | awk '$1 == "SONAME" { print $2 }')"
+    found_by "$name" "$number" yes
+    found_by "$name" "${number%.*}" yes
+    found_by "$name" "${number%.*}.999" no
+    found_by "$name" 0.0.9 no
+    found_by "$name" 999.0 no
+  done
   grep -rqxF "set(PACKAGE_VERSION \"$number\")" --include=fovea-config-version.cmake "$prefix" ||
     fail "version of the CMake package is not $number"
   "$prefix/bin/fovea" info | grep "$number" >/dev/null || fail "fovea info does not say $number"

@@ -6,7 +6,9 @@ set -e -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(cd "$1" && pwd)
 work=$(mktemp -d)
-packages=(libfovea0 libfovea-dev libfovea-nn0 libfovea-nn-dev fovea)
+abi=$(sed -n 's/^library fovea: libfovea\.so\.//p' "$root/tests/audit/abi.txt") # the number of the SONAMEs
+library=libfovea$abi nn_library=libfovea-nn$abi
+packages=("$library" libfovea-dev "$nn_library" libfovea-nn-dev fovea)
 # shellcheck disable=SC2016
 answer=$(sed -n 's/^It prints `\(.*\)` on every machine.*/\1/p' "$root/README.md")
 
@@ -47,18 +49,18 @@ holds() { # package, pattern
 
 contents() {
   local version
-  version=$(dpkg-deb -f "$(file_of libfovea0)" Version)
-  depends libfovea0 '^libc6 \('
-  depends libfovea0 'libgomp1'
-  depends libfovea-dev "^libfovea0 \(= $version\)$"
-  depends libfovea-nn0 "^libfovea0 \(= $version\)"
+  version=$(dpkg-deb -f "$(file_of "$library")" Version)
+  depends "$library" '^libc6 \('
+  depends "$library" 'libgomp1'
+  depends libfovea-dev "^$library \(= $version\)$"
+  depends "$nn_library" "^$library \(= $version\)"
   depends libfovea-nn-dev "libfovea-dev \(= $version\)"
-  depends libfovea-nn-dev "libfovea-nn0 \(= $version\)"
-  depends fovea "libfovea0 \(= $version\)"
-  depends fovea "libfovea-nn0 \(= $version\)"
-  holds libfovea0 'lib/[^/]*/libfovea\.so\.[0-9.]+'
+  depends libfovea-nn-dev "$nn_library \(= $version\)"
+  depends fovea "$library \(= $version\)"
+  depends fovea "$nn_library \(= $version\)"
+  holds "$library" 'lib/[^/]*/libfovea\.so\.[0-9.]+'
   holds libfovea-dev 'include/fovea/[a-z_]*\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
-  holds libfovea-nn0 'lib/[^/]*/libfovea_nn\.so\.[0-9.]+'
+  holds "$nn_library" 'lib/[^/]*/libfovea_nn\.so\.[0-9.]+'
   holds libfovea-nn-dev 'include/fovea/[a-z_]*\.h|lib/[^/]*/(libfovea_nn\.(a|so)|cmake/fovea_nn/.*|pkgconfig/fovea_nn\.pc)'
   holds fovea 'bin/fovea|share/man/man1/.*\.gz'
   [ "$(sed -n 's|^/usr/include/fovea/||p' "$work/all" | sort)" = "$(cd "$root/include/fovea" && ls)" ] ||
@@ -72,7 +74,7 @@ contents() {
 
 use() {
   fovea info | grep "^version *$(dpkg-deb -f "$(file_of fovea)" Version | sed 's/-.*//')$" >/dev/null || fail "fovea info"
-  ldd /usr/bin/fovea | grep 'libfovea\.so\.0 => /' >/dev/null || fail "the command does not use the shared library"
+  ldd /usr/bin/fovea | grep "libfovea\.so\.$abi => /" >/dev/null || fail "the command does not use the shared library"
   fovea selftest | tail -n 1
   # shellcheck disable=SC2046
   cc -o "$work/embed" "$root/examples/embed/embed.c" $(pkg-config --cflags --libs fovea)
