@@ -118,7 +118,7 @@ struct fovea_format {
   int64_t order_keys; /* keys of a unit; ROWS: 0. DIM_PAIRS: at least 1; KEY_PAIRS: even; DIMS: whole words */
 };
 
-/* Formats of engines, each checked against its source: docs/formats.md names file, commit and lines.
+/* Formats of engines, each checked against its source: docs/formats-sources.md names file, commit and lines.
  *
  *   name              engine        code       scales                      x
  *   I8_ROWS           several       s8         f32 a row, apart            code * scale
