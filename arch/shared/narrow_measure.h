@@ -42,27 +42,26 @@ FOVEA_INLINE vec narrow_fold(vec x, const int least) {
   return x;
 }
 
-/* The largest magnitude of a group. Its numbers go to two chains by turns. */
-FOVEA_INLINE vec narrow_magnitude(const float *x, int64_t i, const int64_t group, vec most, vec *rest, vec *other) {
-  fetch_ahead(x + i);
-  const vec t = group - i < LANES ? vec_load_first(x + i, (int)(group - i)) : vec_load(x + i);
-  const vec next = *other;
-  *other = vec_fma(t, vec_set1(0.0f), *rest), *rest = next;
-  return vec_max(vec_abs(t), most);
-}
-
 /* Magnitudes of a row's groups. Returns a sum that is NaN if a number is not finite. */
 FOVEA_INLINE vec narrow_magnitudes(const float *x, int64_t count, const int64_t group, float *high) {
-  vec rest = vec_set1(0.0f), other = rest;
+  const vec zero = vec_set1(0.0f);
+  vec rest = zero, other = zero; /* two chains */
   FOVEA_NO_UNROLL
   for (int64_t g = 0; g < count; g++, x += group) {
-    vec most = vec_set1(0.0f);
-    const int64_t whole = group / (2 * LANES) * (2 * LANES);
-    for (int64_t i = 0; i < whole; i += 2 * LANES) {
-      most = narrow_magnitude(x, i, group, most, &rest, &other);
-      most = narrow_magnitude(x, i + LANES, group, most, &rest, &other);
+    vec most = zero;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= group; i += 2 * LANES) {
+      const vec t = vec_load(x + i), next = vec_load(x + i + LANES);
+      fetch_ahead(x + i), fetch_ahead(x + i + LANES);
+      rest = vec_fma(t, zero, rest), other = vec_fma(next, zero, other);
+      most = vec_max(vec_abs(next), vec_max(vec_abs(t), most));
     }
-    for (int64_t i = whole; i < group; i += LANES) most = narrow_magnitude(x, i, group, most, &rest, &other);
+    FOVEA_NO_UNROLL
+    for (; i < group; i += LANES) {
+      const vec t = vec_load_first(x + i, group - i < LANES ? (int)(group - i) : LANES);
+      rest = vec_fma(t, zero, rest);
+      most = vec_max(vec_abs(t), most);
+    }
     vec_store_first(high + g, narrow_fold(most, 0), 1);
   }
   return vec_add(rest, other);
@@ -158,6 +157,8 @@ FOVEA_NOINLINE void narrow_measure_rows(const fovea_narrow_args *args, int64_t r
   const float *from = args->from + row * args->from_stride + args->first_group * group, *x = from;
   vec rest = vec_set1(0.0f);
   vecmask zeros = vec_less(rest, rest);
+  vec_store(low + all / LANES * LANES, vec_set1(-1.0f)); /* groups that do not exist are usual */
+  vec_store(high + all / LANES * LANES, vec_set1(1.0f));
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < rows; i++, x += args->from_stride) {
     const int64_t g = i * count;
@@ -168,8 +169,6 @@ FOVEA_NOINLINE void narrow_measure_rows(const fovea_narrow_args *args, int64_t r
     else
       rest = vec_add(rest, narrow_magnitudes(x, count, group, high + g));
   }
-  for (int64_t g = all; g % LANES != 0; g++)
-    low[g] = -1.0f, high[g] = 1.0f; /* groups that do not exist are usual */
   if (!magnitudes) {
     FOVEA_NO_UNROLL
     for (int64_t g = 0; g < all; g += LANES)

@@ -2,6 +2,8 @@
 
 #include "../base/types.h"
 
+#include <string.h>
+
 void fovea_begin_rows(fovea_row_maker *maker, const fovea_rotary_piece *piece, fovea_type type, int64_t dim,
                       int64_t hadamard) {
   maker->kernels = piece->kernels;
@@ -21,9 +23,7 @@ fovea_rotary_position fovea_rotated_position(const fovea_row_maker *maker, int64
 
 /* Whether angles are kept at a place. From now on they are the angles of the position. */
 static int keep(fovea_row_maker *maker, int64_t place, const fovea_rotary_position *position) {
-  int known = maker->known[place];
-  for (int axis = 0; axis < FOVEA_ROTARY_AXES; axis++)
-    known = known && maker->kept[place].on[axis] == position->on[axis];
+  const int known = maker->known[place] && memcmp(&maker->kept[place], position, sizeof *position) == 0;
   maker->known[place] = 1;
   maker->kept[place] = *position;
   return known;
@@ -68,7 +68,8 @@ static void rotate(fovea_row_maker *maker, int64_t position, const void *from, f
 }
 
 int64_t fovea_kept_positions(const fovea_row_maker *maker) {
-  return maker->piece->count > 0 && maker->piece->rotary->dims / 2 > FOVEA_ROTATE_PAIRS ? 1 : FOVEA_KEPT_ANGLES;
+  if (maker->piece->count == 0) return INT64_MAX;
+  return maker->piece->rotary->dims / 2 > FOVEA_ROTATE_PAIRS ? 1 : FOVEA_KEPT_ANGLES;
 }
 
 const float *fovea_make_new_rows(fovea_row_maker *maker, const void *from, int64_t from_stride, int64_t position,

@@ -34,7 +34,8 @@ fovea_rotary_position fovea_rotated_position(const fovea_row_maker *maker, int64
 const float *fovea_make_new_rows(fovea_row_maker *maker, const void *from, int64_t from_stride, int64_t position,
                                  int64_t count, float *room, int64_t *stride);
 
-/* How many positions may be gone through once for each head, and keep their angles. */
+/* How many positions may be gone through once for each head, and keep their angles: any number if rows are not
+ * rotated. */
 int64_t fovea_kept_positions(const fovea_row_maker *maker);
 
 #endif
