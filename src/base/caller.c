@@ -57,8 +57,15 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
   write_defaults(problem, struct_size, &defaults, sizeof defaults);
 }
 
+/* Takes numbers, not strides: where this is not inlined, gcc stores strides one by one and loads them at once, and the
+ * CPU waits for that. */
+static void resolve_contiguous(fovea_strides *strides, int64_t heads, int64_t rows, int64_t dim) {
+  fovea_resolve_strides(strides, fovea_contiguous_strides(heads, rows, dim));
+}
+
 /* What stands for a default that follows from sizes. */
-#define RESOLVE_STRIDES(strides, contiguous) fovea_resolve_strides(&(strides), fovea_contiguous_strides contiguous);
+#define OF_SIZES(heads, rows, dim)           heads, rows, dim
+#define RESOLVE_STRIDES(strides, contiguous) resolve_contiguous(&(strides), OF_SIZES contiguous);
 #define LAST_OF(heads, rows, dim)            (dim)
 #define RESOLVE_WANTED_STRIDES(strides, contiguous)                                                                \
   if (LAST_OF contiguous != 0) RESOLVE_STRIDES(strides, contiguous)
@@ -324,9 +331,8 @@ fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, 
 fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error) {
   const fovea_status status = read_struct("rotation", "rotation", given, rotation, sizeof *rotation, error);
   if (status) return status;
-  const fovea_strides contiguous = fovea_contiguous_strides(rotation->heads, rotation->rows, rotation->dim);
-  fovea_resolve_strides(&rotation->from_strides, contiguous);
-  fovea_resolve_strides(&rotation->to_strides, contiguous);
+  resolve_contiguous(&rotation->from_strides, rotation->heads, rotation->rows, rotation->dim);
+  resolve_contiguous(&rotation->to_strides, rotation->heads, rotation->rows, rotation->dim);
   return FOVEA_OK;
 }
 
@@ -334,9 +340,8 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
 fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *hadamard, fovea_error *error) {
   const fovea_status status = read_struct("hadamard", "hadamard", given, hadamard, sizeof *hadamard, error);
   if (status) return status;
-  const fovea_strides contiguous = fovea_contiguous_strides(hadamard->heads, hadamard->rows, hadamard->dim);
-  fovea_resolve_strides(&hadamard->from_strides, contiguous);
-  fovea_resolve_strides(&hadamard->to_strides, contiguous);
+  resolve_contiguous(&hadamard->from_strides, hadamard->heads, hadamard->rows, hadamard->dim);
+  resolve_contiguous(&hadamard->to_strides, hadamard->heads, hadamard->rows, hadamard->dim);
   return FOVEA_OK;
 }
 #endif
@@ -344,8 +349,8 @@ fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *ha
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error) {
   const fovea_status status = read_struct("rows", "new_rows", given, rows, sizeof *rows, error);
   if (status) return status;
-  fovea_resolve_strides(&rows->k_strides, fovea_contiguous_strides(rows->kv_heads, rows->rows, rows->qk_dim));
-  fovea_resolve_strides(&rows->v_strides, fovea_contiguous_strides(rows->kv_heads, rows->rows, rows->v_dim));
+  resolve_contiguous(&rows->k_strides, rows->kv_heads, rows->rows, rows->qk_dim);
+  resolve_contiguous(&rows->v_strides, rows->kv_heads, rows->rows, rows->v_dim);
   return FOVEA_OK;
 }
 
@@ -373,7 +378,7 @@ fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_
   const fovea_status status = read_struct(name, "state", given, state, sizeof *state, error);
   if (status) return status;
   const int64_t numbers = fovea_state_numbers(state->dim, state->keys.begin, state->keys.end);
-  fovea_resolve_strides(&state->strides, fovea_contiguous_strides(state->heads, state->rows, numbers));
+  resolve_contiguous(&state->strides, state->heads, state->rows, numbers);
   return FOVEA_OK;
 }
 #endif

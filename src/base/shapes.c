@@ -2,17 +2,29 @@
 
 #include "types.h"
 
+/* Shapes are made where they belong: a copy of what was just stored waits for it, a dozen times for each plan. */
+static void set_shape(fovea_shape *shape, const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                      const fovea_strides *strides, int bits) {
+  shape->name = name;
+  shape->extent[0] = batch;
+  shape->extent[1] = heads;
+  shape->extent[2] = rows;
+  shape->stride[0] = batch > 1 ? strides->batch : 0;
+  shape->stride[1] = heads > 1 ? strides->head : 0;
+  shape->stride[2] = rows > 1 ? strides->row : 0;
+  shape->dim = dim;
+  shape->bits = bits;
+}
+
 fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
                              fovea_strides strides, int bits) {
-  fovea_shape shape = {name, {batch, heads, rows}, {strides.batch, strides.head, strides.row}, dim, bits};
-  for (int axis = 0; axis < 3; axis++) {
-    if (shape.extent[axis] <= 1) shape.stride[axis] = 0;
-  }
+  fovea_shape shape;
+  set_shape(&shape, name, batch, heads, rows, dim, &strides, bits);
   return shape;
 }
 
-static fovea_shape no_shape(const char *name) {
-  return (fovea_shape){.name = name, .dim = 1, .bits = 8};
+static void set_no_shape(fovea_shape *shape, const char *name) {
+  set_shape(shape, name, 0, 0, 0, 1, NULL, 8);
 }
 
 static int64_t longest(const int32_t *cu_seqlens, int64_t batch) {
@@ -29,17 +41,18 @@ int64_t fovea_score_keys(const fovea_problem *p) {
 }
 
 /* The mask has as many rows and keys for each batch element as the longest needs. */
-static fovea_shape mask_shape(const fovea_problem *p) {
-  if (p->mask.type == FOVEA_MASK_NONE) return no_shape("mask");
+static void set_mask_shape(const fovea_problem *p, fovea_shape *shape) {
+  if (p->mask.type == FOVEA_MASK_NONE) {
+    set_no_shape(shape, "mask");
+    return;
+  }
   int64_t rows = p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len;
   int64_t keys = fovea_score_keys(p);
   if (p->mask.keys != FOVEA_UNLIMITED && p->mask.keys < keys) keys = p->mask.keys;
   if (keys > 1 && p->mask.strides.key == 0) keys = 1;
   fovea_strides strides = {p->mask.strides.batch, p->mask.strides.head, p->mask.strides.row};
-  fovea_shape shape =
-      fovea_make_shape("mask", p->batch, p->heads, rows, keys, strides, fovea_mask_type_bits(p->mask.type));
-  if (keys == 0) shape.extent[0] = 0;
-  return shape;
+  set_shape(shape, "mask", p->batch, p->heads, rows, keys, &strides, fovea_mask_type_bits(p->mask.type));
+  if (keys == 0) shape->extent[0] = 0;
 }
 
 static fovea_range resolved(fovea_range range, int64_t all) {
@@ -53,18 +66,6 @@ fovea_score_part fovea_score_part_of(const fovea_problem *p) {
       .keys = resolved(p->scores.keys, fovea_score_keys(p)),
       .by_entry = p->cu_seqlens_q && !fovea_is_all(p->scores.rows),
   };
-}
-
-/* The name of each output. */
-static const char *name_of(int shape) {
-  switch (shape) {
-#define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
-  case FOVEA_SHAPE_##PLACE:                                                                                        \
-    return #field;
-#include "../feature/list.inc"
-  default:
-    return "o";
-  }
 }
 
 /* The bits of an output's numbers, by the type of its pointer. */
@@ -86,49 +87,51 @@ fovea_output fovea_output_of(const fovea_problem *p, int shape, int64_t keys) {
   }
 }
 
-static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
+static void set_score_shape(const fovea_problem *p, int64_t batch, fovea_shape *shape) {
   const fovea_score_part part = fovea_score_part_of(p);
   const int64_t keys = part.keys.end - part.keys.begin;
-  fovea_shape shape =
-      fovea_make_shape("scores", part.by_entry ? p->batch : batch, part.heads.end - part.heads.begin,
-                       part.rows.end - part.rows.begin, keys, p->scores.strides, 32);
-  if (keys == 0) shape.extent[0] = 0;
-  return shape;
+  set_shape(shape, "scores", part.by_entry ? p->batch : batch, part.heads.end - part.heads.begin,
+            part.rows.end - part.rows.begin, keys, &p->scores.strides, 32);
+  if (keys == 0) shape->extent[0] = 0;
 }
 
-static fovea_shape output_shape(const fovea_problem *p, int shape) {
+static void set_output_shape(const fovea_problem *p, const char *name, int number, fovea_shape *shape) {
   const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
-  const fovea_output output = fovea_output_of(p, shape, p->column_sums.wanted ? fovea_score_keys(p) : 0);
-  const char *name = name_of(shape);
-  switch (output.layout) {
-  case FOVEA_OUTPUT_ROWS:
-    return fovea_make_shape(name, batch, p->heads, p->q_len, output.dim, output.strides, output.bits);
-  case FOVEA_OUTPUT_HEADS:
-    if (output.dim == 0) return no_shape(name);
-    return fovea_make_shape(name, p->batch, p->heads, 1, output.dim, output.strides, output.bits);
-  case FOVEA_OUTPUT_PART:
-    return score_shape(p, batch);
-  default:
-    return no_shape(name);
-  }
+  const fovea_output output = fovea_output_of(p, number, p->column_sums.wanted ? fovea_score_keys(p) : 0);
+  if (output.layout == FOVEA_OUTPUT_PART)
+    set_score_shape(p, batch, shape);
+  else if (output.layout == FOVEA_OUTPUT_ROWS)
+    set_shape(shape, name, batch, p->heads, p->q_len, output.dim, &output.strides, output.bits);
+  else if (output.layout == FOVEA_OUTPUT_HEADS && output.dim > 0)
+    set_shape(shape, name, p->batch, p->heads, 1, output.dim, &output.strides, output.bits);
+  else
+    set_no_shape(shape, name);
 }
 
 void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES]) {
   int64_t q_batch = p->cu_seqlens_q ? 1 : p->batch, kv_batch = p->cu_seqlens_kv ? 1 : p->batch;
   int q_bits = fovea_type_bits(p->q_type), k_bits = fovea_type_bits(p->k_type);
   int v_bits = fovea_type_bits(p->v_type);
-  shapes[FOVEA_SHAPE_Q] = fovea_make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
-  shapes[FOVEA_SHAPE_K] =
-      p->cache.segmented ? no_shape("k")
-                         : fovea_make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
-  shapes[FOVEA_SHAPE_V] =
-      p->cache.segmented ? no_shape("v")
-                         : fovea_make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
-  shapes[FOVEA_SHAPE_MASK] = mask_shape(p);
-  shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
-                                  ? fovea_make_shape("sink", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
-                                  : no_shape("sink");
-  for (int shape = FOVEA_SHAPE_O; shape < FOVEA_SHAPES; shape++) shapes[shape] = output_shape(p, shape);
+  set_shape(&shapes[FOVEA_SHAPE_Q], "q", q_batch, p->heads, p->q_len, p->qk_dim, &p->q_strides, q_bits);
+  if (p->cache.segmented) {
+    set_no_shape(&shapes[FOVEA_SHAPE_K], "k");
+    set_no_shape(&shapes[FOVEA_SHAPE_V], "v");
+  } else {
+    set_shape(&shapes[FOVEA_SHAPE_K], "k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, &p->k_strides, k_bits);
+    set_shape(&shapes[FOVEA_SHAPE_V], "v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, &p->v_strides, v_bits);
+  }
+  set_mask_shape(p, &shapes[FOVEA_SHAPE_MASK]);
+  if (p->sink == FOVEA_SINK_PER_HEAD)
+    set_shape(&shapes[FOVEA_SHAPE_SINKS], "sink", 1, 1, 1, p->heads, NULL, 32);
+  else
+    set_no_shape(&shapes[FOVEA_SHAPE_SINKS], "sink");
+  set_output_shape(p, "o", FOVEA_SHAPE_O, &shapes[FOVEA_SHAPE_O]);
+#define OUTPUT(NAME, PLACE, field, wanted, optional, layout)                                                       \
+  if (wanted)                                                                                                      \
+    set_output_shape(p, #field, FOVEA_SHAPE_##PLACE, &shapes[FOVEA_SHAPE_##PLACE]);                                \
+  else                                                                                                             \
+    set_no_shape(&shapes[FOVEA_SHAPE_##PLACE], #field);
+#include "../feature/list.inc"
 }
 
 int fovea_shape_is_empty(const fovea_shape *shape) {

@@ -59,10 +59,11 @@ fovea_status fovea_check_segmented(const fovea_problem *p, fovea_error *error) {
 
 fovea_status fovea_check_kv_begins(const fovea_problem *p, fovea_error *error) {
   for (int64_t b = 0; b < p->batch; b++) {
-    const int64_t most = fovea_entry_lengths(p, b).kv_len;
-    if (p->kv_begins[b] < 0 || p->kv_begins[b] > most) {
+    fovea_entry entry;
+    fovea_entry_lengths(p, b, &entry);
+    if (p->kv_begins[b] < 0 || p->kv_begins[b] > entry.kv_len) {
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_begins[%jd] is %jd; it must be from 0 to %jd", b,
-                        p->kv_begins[b], most);
+                        p->kv_begins[b], entry.kv_len);
     }
   }
   return FOVEA_OK;

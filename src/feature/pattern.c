@@ -46,7 +46,8 @@ fovea_status fovea_check_pattern(const fovea_problem *p, fovea_error *error) {
   for (int64_t b = 0; b < p->batch; b++) {
     const fovea_pattern *pattern = p->patterns ? p->patterns[b] : p->pattern;
     if (!pattern) continue;
-    const fovea_entry entry = fovea_resolve_entry(p, b);
+    fovea_entry entry;
+    fovea_resolve_entry(p, b, &entry);
     fovea_status status = check_heads(p, pattern, b, error);
     if (!status) status = check_entry(p, pattern, &entry, error);
     if (status) return status;

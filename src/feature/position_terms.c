@@ -74,7 +74,8 @@ static fovea_status check_cells(const fovea_problem *p, const fovea_position_ter
                                 fovea_error *error) {
   const int64_t cells = term->depth * term->height * term->width;
   for (int64_t b = 0; b < p->batch; b++) {
-    const fovea_entry entry = fovea_resolve_entry(p, b);
+    fovea_entry entry;
+    fovea_resolve_entry(p, b, &entry);
     if (entry.seen_begin == entry.seen_end) continue;
     if (entry.seen_end > cells) {
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT,

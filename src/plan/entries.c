@@ -4,7 +4,7 @@
 #include "../pattern/pattern.h"
 #include "../visible/visible_rules.h"
 
-fovea_entry fovea_entry_lengths(const fovea_problem *p, int64_t b) {
+void fovea_entry_lengths(const fovea_problem *p, int64_t b, fovea_entry *to) {
   fovea_entry entry = {.batch = b, .q_len = p->q_len, .kv_len = p->kv_len};
   if (p->cu_seqlens_q) {
     entry.q_first = p->cu_seqlens_q[b];
@@ -21,24 +21,21 @@ fovea_entry fovea_entry_lengths(const fovea_problem *p, int64_t b) {
                  : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
                                                           : entry.kv_len - entry.q_seen;
   entry.pattern = p->patterns ? p->patterns[b] : p->pattern;
-  return entry;
+  *to = entry;
 }
 
-fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
-  fovea_entry entry = fovea_entry_lengths(p, b);
+void fovea_resolve_entry(const fovea_problem *p, int64_t b, fovea_entry *entry) {
+  fovea_entry_lengths(p, b, entry);
   if (p->mask.type != FOVEA_MASK_NONE) {
-    entry.mask_begin = p->mask.begins ? p->mask.begins[b] : p->mask.begin;
-    int limited = p->mask.keys != FOVEA_UNLIMITED && p->mask.keys < entry.kv_len - entry.mask_begin;
-    if (limited) entry.kv_len = entry.mask_begin + p->mask.keys;
+    entry->mask_begin = p->mask.begins ? p->mask.begins[b] : p->mask.begin;
+    int limited = p->mask.keys != FOVEA_UNLIMITED && p->mask.keys < entry->kv_len - entry->mask_begin;
+    if (limited) entry->kv_len = entry->mask_begin + p->mask.keys;
   }
-  int64_t end = fovea_keys_end(p);
-  if (entry.kv_len > end) entry.kv_len = end;
-  if (entry.kv_begin < p->keys.begin) entry.kv_begin = p->keys.begin;
-  if (entry.kv_begin > entry.kv_len) entry.kv_begin = entry.kv_len;
-  fovea_interval seen = fovea_entry_keys(p, &entry);
-  entry.seen_begin = seen.begin;
-  entry.seen_end = seen.end;
-  return entry;
+  entry->kv_len = fovea_least(entry->kv_len, fovea_keys_end(p));
+  entry->kv_begin = fovea_least(fovea_most(entry->kv_begin, p->keys.begin), entry->kv_len);
+  const fovea_interval seen = fovea_entry_keys(p, entry);
+  entry->seen_begin = seen.begin;
+  entry->seen_end = seen.end;
 }
 
 /* Estimates for the scheduler how many pairs of a row and a key the entry has, from the keys of three of its rows.
@@ -66,16 +63,13 @@ static double share_of(const fovea_pattern *pattern) {
 /* Sorts the longest entries first, so that the last tasks are short. Heap sort needs no memory and has no bad
  * cases. */
 static void sift_down(fovea_entry *entries, int64_t root, int64_t count) {
-  for (;;) {
-    int64_t child = 2 * root + 1;
-    if (child >= count) return;
+  const fovea_entry sifted = entries[root];
+  for (int64_t child; (child = 2 * root + 1) < count; root = child) {
     if (child + 1 < count && entries[child + 1].kv_len < entries[child].kv_len) child++;
-    if (entries[root].kv_len <= entries[child].kv_len) return;
-    fovea_entry swap = entries[root];
+    if (sifted.kv_len <= entries[child].kv_len) break;
     entries[root] = entries[child];
-    entries[child] = swap;
-    root = child;
   }
+  entries[root] = sifted;
 }
 
 static void sort_longest_first(fovea_entry *entries, int64_t count) {
@@ -95,7 +89,7 @@ static void sort_longest_first(fovea_entry *entries, int64_t count) {
 double fovea_resolve_entries(const fovea_problem *problem, fovea_entry *entries) {
   double pairs = 0;
   for (int64_t b = 0; b < problem->batch; b++) {
-    entries[b] = fovea_resolve_entry(problem, b);
+    fovea_resolve_entry(problem, b, &entries[b]);
     pairs += estimate_pairs(problem, &entries[b]) * share_of(entries[b].pattern);
   }
   sort_longest_first(entries, problem->batch);

@@ -5,10 +5,10 @@
 #include "../visible/entry.h"
 
 /* The lengths, the begin, the offset and the pattern of an entry, as the problem's lists say. */
-fovea_entry fovea_entry_lengths(const fovea_problem *problem, int64_t batch);
+void fovea_entry_lengths(const fovea_problem *problem, int64_t batch, fovea_entry *entry);
 
 /* One entry of a problem whose lengths, rules and mask are checked. */
-fovea_entry fovea_resolve_entry(const fovea_problem *problem, int64_t batch);
+void fovea_resolve_entry(const fovea_problem *problem, int64_t batch, fovea_entry *entry);
 
 /* Sets one entry for each of the batch, the longest first. Returns about how many pairs of a row and a key they
  * have. */

@@ -39,7 +39,8 @@ static int64_t most_keys(const fovea_problem *p) {
   int64_t most = 0, end = fovea_keys_end(p);
   if (!p->kv_begins) return end - p->keys.begin;
   for (int64_t b = 0; b < p->batch; b++) {
-    const fovea_entry entry = fovea_entry_lengths(p, b);
+    fovea_entry entry;
+    fovea_entry_lengths(p, b, &entry);
     int64_t begin = entry.kv_begin > p->keys.begin ? entry.kv_begin : p->keys.begin;
     int64_t keys = fovea_least(entry.kv_len, end) - begin;
     if (keys > most) most = keys;

@@ -115,11 +115,6 @@ static void join(int64_t *begin, int64_t *end, int64_t other_begin, int64_t othe
 }
 
 static void join_regions(fovea_region *all, const fovea_region *other) {
-  if (is_empty(other)) return;
-  if (is_empty(all)) {
-    *all = *other;
-    return;
-  }
   join(&all->batch_begin, &all->batch_end, other->batch_begin, other->batch_end);
   join(&all->row_begin, &all->row_end, other->row_begin, other->row_end);
   join(&all->begin, &all->end, other->begin, other->end);
@@ -139,11 +134,15 @@ static void narrow(fovea_plan *plan, int shape) {
   fovea_reach *reach = &plan->reaches[shape];
   fovea_region all = fovea_region_of(plan, &plan->entries[0], shape);
   int64_t low = 0, high = 0;
+  int none = is_empty(&all);
   for (int64_t b = 1; b < plan->problem.batch; b++) {
     fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);
+    if (is_empty(&region)) continue;
+    if (none) all = region;
     join_regions(&all, &region);
+    none = 0;
   }
-  if (is_empty(&all)) {
+  if (none) {
     reach->begin = reach->end = 0;
     return;
   }
