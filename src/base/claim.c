@@ -18,13 +18,12 @@ static void normalise(fovea_claim *claim) {
 
 fovea_claim fovea_claim_rows(const void *pointer, int bits, int64_t heads, int64_t head_step, int64_t rows,
                              int64_t row_step, int64_t dim) {
-  fovea_claim claim = {.begin = (uintptr_t)pointer,
-                       .run = fovea_bytes_of_bits(bits, dim),
-                       .count = {rows, heads},
-                       .step = {rows > 1 ? fovea_bytes_of_bits(bits, row_step) : 0,
-                                heads > 1 ? fovea_bytes_of_bits(bits, head_step) : 0},
-                       .segment = -1};
-  if (rows == 0 || heads == 0) return (fovea_claim){.segment = -1};
+  fovea_claim claim = {.segment = -1};
+  if (rows == 0 || heads == 0) return claim;
+  claim.begin = (uintptr_t)pointer;
+  claim.run = fovea_bytes_of_bits(bits, dim);
+  claim.count[0] = rows, claim.step[0] = rows > 1 ? fovea_bytes_of_bits(bits, row_step) : 0;
+  claim.count[1] = heads, claim.step[1] = heads > 1 ? fovea_bytes_of_bits(bits, head_step) : 0;
   for (int axis = 0; axis < 2; axis++) {
     if (claim.step[axis] >= 0) continue;
     claim.begin += (uintptr_t)(claim.step[axis] * (claim.count[axis] - 1));

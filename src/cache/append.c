@@ -160,7 +160,7 @@ static void append_rows(const append_job *job, int64_t entry, int64_t begin, int
     const fovea_segment *segment = to.segment;
     if (!fovea_segment_holds(segment, position)) {
       segment = segment ? fovea_segment_after(sequence, segment) : fovea_find_segment(sequence, position);
-      to = fovea_open_side(segment, side->values, side->dim);
+      fovea_open_side(segment, side->values, side->dim, &to);
     }
     if (FOVEA_BUILDS_FORMATS && to.format && job->piece.first == 0) {
       const int64_t after = append_codes(&rows, &to, position, last), all = segment->first + segment->rows;

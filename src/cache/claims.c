@@ -111,9 +111,11 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
     if (empty) continue;
     return 1;
   }
-  if (at->array >= claims->array_count) return 0;
-  *claim = claims->array(claims->call, at->array++);
-  return 1;
+  while (at->array < claims->array_count) {
+    *claim = claims->array(claims->call, at->array++);
+    if (claim->run != 0) return 1;
+  }
+  return 0;
 }
 
 typedef struct window {

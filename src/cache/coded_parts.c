@@ -206,9 +206,9 @@ fovea_claim fovea_claim_part(const fovea_segment *segment, const fovea_format *f
                              int64_t *position, int64_t end) {
   const int64_t dim = values ? shape->v_dim : shape->qk_dim;
   const fovea_coded_part p = fovea_find_part(segment, format, dim, values, part);
-  if (part == FOVEA_PART_CODES) {
-    const fovea_code_layout layout =
-        fovea_lay_out_codes(format, dim, !values && segment->k_layout == FOVEA_KEYS_IN_PANELS);
+  const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
+  if (part == FOVEA_PART_CODES && (panels || format->order != FOVEA_ORDER_ROWS)) {
+    const fovea_code_layout layout = fovea_lay_out_codes(format, dim, panels);
     if (layout.codes.item && !layout.key_bits)
       return claim_units(segment, &p, &layout, shape, layer, position, end);
   }

@@ -4,14 +4,15 @@
 
 #include <string.h>
 
-fovea_coded_side fovea_open_side(const fovea_segment *segment, int values, int64_t dim) {
-  fovea_coded_side side = {
-      .segment = segment, .format = fovea_segment_format(segment, values), .dim = dim, .values = values};
-  if (!FOVEA_BUILDS_FORMATS || !side.format) return side;
-  side.layout = fovea_lay_out_codes(side.format, dim, !values && segment->k_layout == FOVEA_KEYS_IN_PANELS);
-  if (side.layout.apart) side.layout.codes.scale_group = (values ? segment->v_scales : segment->k_scales).group;
-  side.rule = fovea_make_rule(side.format);
-  return side;
+void fovea_open_side(const fovea_segment *segment, int values, int64_t dim, fovea_coded_side *side) {
+  side->segment = segment;
+  side->format = fovea_segment_format(segment, values);
+  side->dim = dim;
+  side->values = values;
+  if (!FOVEA_BUILDS_FORMATS || !side->format) return;
+  side->layout = fovea_lay_out_codes(side->format, dim, !values && segment->k_layout == FOVEA_KEYS_IN_PANELS);
+  if (side->layout.apart) side->layout.codes.scale_group = (values ? segment->v_scales : segment->k_scales).group;
+  side->rule = fovea_make_rule(side->format);
 }
 
 #if FOVEA_BUILDS_FORMATS

@@ -9,14 +9,14 @@
 /* A side of a segment. */
 typedef struct fovea_coded_side {
   const fovea_segment *segment;
-  const fovea_format *format; /* NULL: the side has none, and nothing else is set */
+  const fovea_format *format; /* NULL: the side has none, and no layout and rule are set */
   fovea_code_layout layout;
   fovea_quantise_rule rule;
   int64_t dim;
   int values;
 } fovea_coded_side;
 
-fovea_coded_side fovea_open_side(const fovea_segment *segment, int values, int64_t dim);
+void fovea_open_side(const fovea_segment *segment, int values, int64_t dim, fovea_coded_side *side);
 
 /* Positions whose rows are made for one head after the other. */
 enum { FOVEA_ROWS_AT_ONCE = 32 };

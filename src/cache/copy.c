@@ -35,7 +35,7 @@ static int64_t dim_of(const copied_side *side) {
 static void go_to(const copied_side *side, int number, fovea_coded_side *to, int64_t position) {
   const fovea_sequence *sequence = side->job->copy->sequences[number];
   if (fovea_segment_holds(to->segment, position)) return;
-  *to = fovea_open_side(fovea_find_segment(sequence, position), to->values, dim_of(side));
+  fovea_open_side(fovea_find_segment(sequence, position), to->values, dim_of(side), to);
 }
 
 /* Where the row of a position that is written comes from. */

@@ -109,7 +109,8 @@ static fovea_claim claimed_array(const void *call, int64_t index) {
   int64_t entry = index / 2;
   if (entry >= rows->batch) {
     const fovea_read_array *array = &((const append_call *)call)->arrays[index - 2 * rows->batch];
-    fovea_claim claim = fovea_claim_rows(array->pointer, 8, 1, 0, array->pointer ? 1 : 0, 0, array->reach.end);
+    if (!array->pointer) return (fovea_claim){.segment = -1};
+    fovea_claim claim = fovea_claim_rows(array->pointer, 8, 1, 0, 1, 0, array->reach.end);
     claim.name = array->reach.name;
     return claim;
   }
