@@ -78,13 +78,16 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 
 /* FOVEA_SHORT marks a function that more than -Os makes longer but not faster: gcc peels and unswitches loops even if
  * their bodies are calls, work on whole vectors, or rarely run. FOVEA_MIDDLE marks a function that -Os makes slower, and
- * -O3 only longer: it vectorises loops of a few rounds. */
+ * -O3 only longer: it vectorises loops of a few rounds. FOVEA_LONG marks a function of a file of -O2 whose loop only
+ * -O3 vectorises. */
 #if !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define FOVEA_SHORT  __attribute__((optimize("Os")))
 #define FOVEA_MIDDLE __attribute__((optimize("O2")))
+#define FOVEA_LONG   __attribute__((optimize("O3")))
 #else
 #define FOVEA_SHORT
 #define FOVEA_MIDDLE
+#define FOVEA_LONG
 #endif
 
 /* FOVEA_ALIGNED marks a function that begins with a cache line, so that the functions before it do not say where its

@@ -225,7 +225,7 @@ FOVEA_SHORT FOVEA_NOINLINE uint64_t *top_sort(uint64_t *numbers, int count) {
 }
 
 /* The same for few numbers: the place of each is how many are larger. */
-FOVEA_NOINLINE uint64_t *top_sort_few(uint64_t *numbers, int count) {
+FOVEA_LONG FOVEA_NOINLINE uint64_t *top_sort_few(uint64_t *numbers, int count) {
   uint64_t *sorted = numbers + count;
   for (int i = 0; i < count; i++) {
     const uint64_t number = numbers[i];
