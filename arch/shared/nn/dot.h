@@ -4,6 +4,7 @@
  *   FOVEA_NN_TILE_VECTORS         vectors of outputs: 1, 2 or 4
  *   FOVEA_NN_SPARE_VECTORS        vectors of a single panel, if FOVEA_NN_TILE_VECTORS are more than one panel
  *   FOVEA_NN_TILE_ROWS            rows of x beside them, at most 8
+ *   FOVEA_NN_BOTH_ROWS            the same beside two panels of fewer than FOVEA_NN_TILE_VECTORS vectors
  *
  * Copies of weights have two panels (nn/linear.h). Two panels of fewer than FOVEA_NN_TILE_VECTORS vectors have
  * register tiles of their own. Part of bodies.h. */
@@ -91,11 +92,11 @@ DOT_TILE(dot_one, FOVEA_NN_TILE_VECTORS, 1)
 
 typedef void dot_tile_function(const fovea_nn_dot_args *args, int row, int vector);
 
-/* All rows: first register tiles of FOVEA_NN_TILE_ROWS rows, then of two, then of one. */
-FOVEA_NOINLINE void dot_rows(const fovea_nn_dot_args *args, int vector, dot_tile_function *whole,
+/* All rows: first register tiles of `tile_rows` rows, then of two, then of one. */
+FOVEA_NOINLINE void dot_rows(const fovea_nn_dot_args *args, int vector, int tile_rows, dot_tile_function *whole,
                              dot_tile_function *two, dot_tile_function *one) {
   int row = 0;
-  for (; row + FOVEA_NN_TILE_ROWS <= args->rows; row += FOVEA_NN_TILE_ROWS) whole(args, row, vector);
+  for (; row + tile_rows <= args->rows; row += tile_rows) whole(args, row, vector);
   for (; row + 2 <= args->rows; row += 2) two(args, row, vector);
   if (row < args->rows) one(args, row, vector);
 }
@@ -109,7 +110,7 @@ DOT_TILE(dot_spare_two, FOVEA_NN_SPARE_VECTORS, 2)
 DOT_TILE(dot_spare_one, FOVEA_NN_SPARE_VECTORS, 1)
 #if FOVEA_NN_TILE_VECTORS > 2 * FOVEA_NN_SPARE_VECTORS
 #define DOT_HAS_BOTH
-DOT_TILE(dot_both_main, 2 * FOVEA_NN_SPARE_VECTORS, FOVEA_NN_TILE_ROWS)
+DOT_TILE(dot_both_main, 2 * FOVEA_NN_SPARE_VECTORS, FOVEA_NN_BOTH_ROWS)
 DOT_TILE(dot_both_two, 2 * FOVEA_NN_SPARE_VECTORS, 2)
 DOT_TILE(dot_both_one, 2 * FOVEA_NN_SPARE_VECTORS, 1)
 #endif
@@ -121,17 +122,17 @@ FOVEA_KERNEL void FOVEA_NAME(nn_dot)(const fovea_nn_dot_args *args) {
   const int vectors = args->panels * DOT_PANEL_VECTORS;
   int vector = 0;
   for (; vector + FOVEA_NN_TILE_VECTORS <= vectors; vector += FOVEA_NN_TILE_VECTORS) {
-    dot_rows(args, vector, dot_main, dot_two, dot_one);
+    dot_rows(args, vector, FOVEA_NN_TILE_ROWS, dot_main, dot_two, dot_one);
   }
 #ifdef DOT_HAS_BOTH
   if (vector + 2 * FOVEA_NN_SPARE_VECTORS <= vectors) {
-    dot_rows(args, vector, dot_both_main, dot_both_two, dot_both_one);
+    dot_rows(args, vector, FOVEA_NN_BOTH_ROWS, dot_both_main, dot_both_two, dot_both_one);
     vector += 2 * FOVEA_NN_SPARE_VECTORS;
   }
 #endif
 #ifdef FOVEA_NN_SPARE_VECTORS
   for (; vector < vectors; vector += FOVEA_NN_SPARE_VECTORS) {
-    dot_rows(args, vector, dot_spare_main, dot_spare_two, dot_spare_one);
+    dot_rows(args, vector, FOVEA_NN_TILE_ROWS, dot_spare_main, dot_spare_two, dot_spare_one);
   }
 #endif
 }
