@@ -57,15 +57,21 @@ FOVEA_INLINE int gather_blocks(const fovea_gather_args *args, gather_run *runs, 
 }
 
 /* The sum of a block's weights. A sum of one or two numbers is the same in any order. */
-FOVEA_INLINE float gather_sum(const gather_run *run, const int32_t *keys, const float *weights) {
+FOVEA_NOINLINE float gather_sum_many(const gather_run *run, const int32_t *keys, const float *weights) {
   float sums[FOVEA_WEIGHT_SUMS] = {0};
-  if (run->end - run->begin == 1) return weights[run->begin];
-  if (run->end - run->begin == 2) return weights[run->begin] + weights[run->begin + 1];
   for (int key = run->begin; key < run->end; key++) sums[keys[key] % FOVEA_WEIGHT_SUMS] += weights[key];
+  FOVEA_UNROLL
   for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2) {
+    FOVEA_UNROLL
     for (int i = 0; i < half; i++) sums[i] += sums[i + half];
   }
   return sums[0];
+}
+
+FOVEA_INLINE float gather_sum(const gather_run *run, const int32_t *keys, const float *weights) {
+  if (run->end - run->begin == 1) return weights[run->begin];
+  if (run->end - run->begin == 2) return weights[run->begin] + weights[run->begin + 1];
+  return gather_sum_many(run, keys, weights);
 }
 
 /* How high the tree is in which two spans first have a common node. */
