@@ -55,6 +55,12 @@ peers | python3-venv          | has_python_module ensurepip
 docs  | mkdocs                | has_command mkdocs
 debian | dpkg-dev             | has_command dpkg-shlibdeps
 debian | file                 | has_command file
+debian | g++                  | has_command c++
+debian | pkg-config           | has_command pkg-config
+debian | python3              | has_command python3
+debian | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
+debian | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
+debian | qemu-user            | has_command qemu-aarch64
 lint  | clang-tidy            | has_command clang-tidy
 coverage | gcovr              | has_command gcovr
 lint  | cppcheck              | has_command cppcheck

@@ -169,16 +169,19 @@ stage_consumers() {
 # Warnings of the generator and broken links are errors.
 stage_docs() { run_docs; }
 
-stage_debian() {
-  if ! has_command dpkg-deb; then
-    echo "note: not run, since this system has no dpkg"
+# A release of the tree as it is: the archive, packages that are installed, used and removed, or run under qemu, and what
+# describes them. What is quick is made twice. `./run release --twice` compares all bytes, but compiles twice.
+stage_release() {
+  if ! has_command dpkg-deb || [ "$(uname -m)" != x86_64 ]; then
+    echo "note: not run, since this system has no dpkg, or another CPU than x86-64"
+    return
+  fi
+  if ! git rev-parse --git-dir >/dev/null 2>&1; then
+    echo "note: not run, since this is no clone of the repository"
     return
   fi
   need_packages debian
-  cmake --preset debian
-  rm -f build/debian/*.deb
-  cmake --build --preset debian
-  tests/install/debian.sh build/debian
+  packaging/release.sh --draft
 }
 
 # Prints what a stage's log says about its tests: how many, which were skipped, and notes.
@@ -239,7 +242,7 @@ snippets  | shell commands of README, docs, examples and bench
 docs      | the site and every link in it
 consumers | used by other projects, in every way
 presets   | builds without some groups, or some instruction sets
-debian    | Debian packages, installed, used and removed
+release   | a draft of a release: archive, Debian packages, installed, used and removed
 '
 
 # Prints how far a stage is, over and over, where a terminal shows it: ninja's and ctest's last step.
