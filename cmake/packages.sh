@@ -17,6 +17,8 @@ has_or_cannot_have() { has_command "$1" || ! apt-cache show "$2" >/dev/null 2>&1
 
 # group | Debian package | a command that succeeds if it is installed
 package_table='
+demo  | gcc                   | has_command cc
+demo  | libc6-dev             | has_header stdio.h
 build | gcc                   | has_command cc
 build | libc6-dev             | has_header stdio.h
 build | cmake                 | has_command cmake
@@ -91,6 +93,7 @@ need_packages() {
       return 1
     fi
     if [ $round = 1 ]; then
+      echo "Looking for ${missing[*]}"
       as_root apt-get -qq update || return 1
       mapfile -t missing < <(missing_packages "$@")
     fi

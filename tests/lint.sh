@@ -4,7 +4,7 @@
 
 lint_versions="clang-tidy 14, cppcheck 2.10, gcc 12"
 
-lint_shell() { shellcheck -x run .ci/run cmake/*.sh packaging/*.sh tests/*/*.sh bench/*/*.sh; }
+lint_shell() { shellcheck -x run .ci/run cmake/*.sh packaging/*.sh tests/*/*.sh bench/*/*.sh examples/*/*.sh; }
 
 # .cppcheck lists its false alarms. What stands around the snippets of the pages is no program without them.
 lint_cppcheck() {

@@ -1,24 +1,20 @@
 /* What does "station" attend to? Attention on the real Q, K, V of one layer of a sentence model, by Fovea.
  *
- *   fovea_sentence [DATA OUT]
+ *   fovea_sentence [DATA]
  *
- * DATA is the directory that capture.py wrote, OUT is the directory for the pictures. Without them, run the program
- * in the project's top directory.
+ * DATA is the directory that capture.py wrote. Without it, run the program in the project's top directory.
  *
- * For each sentence: shows what one of its words attends to, draws the weights of chosen heads as a heat map,
- * prints the distance from the model's own result, and names the kernel that ran and its speed. */
-#define _POSIX_C_SOURCE 200112L /* clock_gettime(), mkdir() */
+ * For each sentence: shows what one of its words attends to, and the weights of a head as a heat map; prints the
+ * distance from the model's own result, and names the kernel that ran and its speed. */
+#define _POSIX_C_SOURCE 200112L /* clock_gettime() */
 
 #include "captured.h"
 #include "output.h"
-#include "weights_picture.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #define MODEL       "all-MiniLM-L6-v2"
@@ -28,7 +24,7 @@
 #define TITLE_SIZE  48
 #define PATH_SIZE   1024
 #define BAR_LENGTH  20
-#define TIMED_CALLS 2001
+#define TIMED_CALLS 501
 
 /* capture.py says how layer and heads were chosen. */
 static const struct subject {
@@ -206,6 +202,30 @@ static void print_row(const struct view *view) {
   printf("\n");
 }
 
+/* How dark a weight is. */
+static const char *shade_of(float weight) {
+  return weight < 0.05f  ? "\u00b7  "
+         : weight < 0.2f ? "\u2591\u2591\u2591"
+         : weight < 0.4f ? "\u2592\u2592\u2592"
+         : weight < 0.6f ? "\u2593\u2593\u2593"
+                         : "\u2588\u2588\u2588";
+}
+
+/* The whole first chosen head: a line for each token, a column for each token that it attends to. */
+static void print_heat_map(const struct view *view) {
+  const struct captured *captured = &view->captured;
+  printf("  heat map of %s: what each token attends to\n\n  %9s ", view->titles[0], "");
+  for (int64_t column = 0; column < captured->tokens; column++) printf(" %-3.3s", captured->token[column]);
+  printf("\n");
+  for (int64_t row = 0; row < captured->tokens; row++) {
+    printf("  %9s ", captured->token[row]);
+    for (int64_t column = 0; column < captured->tokens; column++)
+      printf(" %s", shade_of(view->shown[0][row * captured->tokens + column]));
+    printf("%s\n", row == view->row ? " <" : "");
+  }
+  printf("\n");
+}
+
 /* Not fmax(): Debian's gcc 12 for AArch64 fails on a loop of two of them. */
 static double larger(double a, double b) {
   return a > b ? a : b;
@@ -223,31 +243,7 @@ static void report_agreement(const struct view *view) {
          largest);
 }
 
-static bool draw(const struct view *view, const char *directory) {
-  char path[PATH_SIZE], title[256], note[256];
-  snprintf(path, sizeof path, "%s/%s.png", directory, view->subject->name);
-  snprintf(title, sizeof title, "%s", view->subject->sentence);
-  snprintf(note, sizeof note, "weights of %s, %s, by Fovea %s, kernel %s", MODEL, LAYER_TEXT, fovea_version(),
-           fovea_plan_isa(view->plan));
-  const char *tokens[CAPTURED_TOKEN_LIMIT];
-  for (int64_t i = 0; i < view->captured.tokens; i++) tokens[i] = view->captured.token[i];
-  struct weights_picture picture = {.title = title,
-                                    .note = note,
-                                    .tokens = tokens,
-                                    .token_count = (int)view->captured.tokens,
-                                    .marked_row = (int)view->row,
-                                    .panel_count = SHOWN};
-  for (int i = 0; i < SHOWN; i++) {
-    picture.names[i] = view->titles[i];
-    picture.weights[i] = view->shown[i];
-  }
-  const char *why = weights_picture_draw(&picture, path);
-  if (why) return complain(path, why);
-  printf("  heat map: %s\n", path);
-  return true;
-}
-
-static bool show(struct view *view, const char *data, const char *out) {
+static bool show(struct view *view, const char *data) {
   char directory[PATH_SIZE], error[PATH_SIZE + 256];
   snprintf(directory, sizeof directory, "%s/%s", data, view->subject->name);
   if (!captured_load(directory, &view->captured, error, sizeof error)) return complain("cannot load", error);
@@ -255,8 +251,9 @@ static bool show(struct view *view, const char *data, const char *out) {
   if (view->row < 0) return complain(directory, "the word is not among the tokens");
   if (!attend(view)) return false;
   print_row(view);
+  print_heat_map(view);
   report_agreement(view);
-  return report_kernels(view) && draw(view, out);
+  return report_kernels(view);
 }
 
 static void close_view(struct view *view) {
@@ -268,22 +265,18 @@ static void close_view(struct view *view) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 1 && argc != 3) {
-    fprintf(stderr, "usage: fovea_sentence [DATA OUT]\n");
+  if (argc > 2) {
+    fprintf(stderr, "usage: fovea_sentence [DATA]\n");
     return 2;
   }
-  const char *data = argc == 3 ? argv[1] : "examples/sentence/data", *out = argc == 3 ? argv[2] : "build/demo";
-  if (mkdir(out, 0777) != 0 && errno != EEXIST) {
-    complain(out, strerror(errno));
-    return 2;
-  }
+  const char *data = argc == 2 ? argv[1] : "examples/sentence/data";
   fovea_library_info info;
   fovea_library_info_init(&info);
   if (fovea_info(&info) != FOVEA_OK) return 2;
   printf("%s, %s, by Fovea %s on %s\n", MODEL, LAYER_TEXT, info.version, info.cpu);
   for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
     struct view view = {.subject = &subjects[i]};
-    bool shown = show(&view, data, out);
+    bool shown = show(&view, data);
     close_view(&view);
     if (!shown) return 2;
   }

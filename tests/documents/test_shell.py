@@ -212,6 +212,17 @@ class Shell(unittest.TestCase):
                     count += 1
         self.assertGreater(count, 15)
 
+    def test_demo(self):
+        first, second = self.shell("./run demo"), self.shell("./run demo")
+        self.assertEqual((first.returncode, second.returncode), (0, 0), first.stdout + first.stderr + second.stderr)
+        compiled, *shown = first.stdout.splitlines()
+        self.assertRegex(compiled, "^compiling [0-9]+ files$")
+        for line in ("heat map of head", "kernel .* this one ran$", "kernel scalar .*(same bits|this one ran)$", "^Next, "):
+            self.assertRegex("\n".join(shown), f"(?m){line}")
+        self.assertEqual(second.stdout.splitlines()[0], shown[0]) # compiles nothing
+        (self.tree / "examples/sentence/captured.c").touch()
+        self.assertEqual(self.shell("./run demo").stdout.splitlines()[0], "compiling 1 files")
+
     def test_bare_has_them(self):
         stages = (ROOT / "tests/stages.sh").read_text(encoding="utf-8")
         bare = re.search(r"^stage_bare\(\) \{$(.*?)^\}$", stages, re.DOTALL | re.MULTILINE)[1]
