@@ -113,7 +113,7 @@ stage_bare() {
   else
     compilers+=("clang -O2")
   fi
-  compilers+=("gcc -O2" "gcc warnings" "aarch64-linux-gnu-gcc warnings" "arm-linux-gnueabihf-gcc warnings")
+  compilers+=("gcc warnings" "aarch64-linux-gnu-gcc warnings" "arm-linux-gnueabihf-gcc warnings")
   printf '%s\n' "${compilers[@]}" | xargs -d '\n' -P "$jobs" -I {} tests/install/bare.sh {} build/bare
 }
 

@@ -130,9 +130,10 @@ by_pkg_config() {
   "$out/nn_static"
 }
 
+# What the parent's flags would change they change in every file, and the programs attend: the core is enough.
 by_add_subdirectory() {
   local installed
-  build_project tests/install/add_subdirectory add_subdirectory
+  build_project tests/install/add_subdirectory add_subdirectory -DFOVEA_PRESET=core
   ctest --test-dir "$out/add_subdirectory" --output-on-failure
   run_embed "$out/add_subdirectory/embed"
   cmake --install "$out/add_subdirectory"
@@ -152,19 +153,25 @@ by_fast_math() {
   run_embed env LD_LIBRARY_PATH="$libdir" "$out/fast_embed"
 }
 
-# Compiles only the folders that a project copies, with threads; tests/install/bare.sh checks the digests without
-# threads.
+# Compiles only the folders that a project copies, with threads, file by file. tests/install/bare.sh compiles all groups
+# by one call of the compiler, without threads, and checks their digests.
 by_sources() {
+  local options=(-O2 -DFOVEA_CORE -Iinclude -I. -fopenmp -DFOVEA_OPENMP)
   mkdir "$out/vendored"
   cp -r "$root/include" "$root/src" "$root/arch" "$root/examples/embed/embed.c" "$out/vendored"
-  (cd "$out/vendored" && cc -O2 -Iinclude -I. -fopenmp -DFOVEA_OPENMP -o embed embed.c src/*/*.c arch/*/*.c -lm)
+  (
+    cd "$out/vendored"
+    printf '%s\n' arch/*/*.c src/*/*.c embed.c | xargs -P "$(nproc)" -n 4 cc "${options[@]}" -c
+    cc -fopenmp -o embed ./*.o -lm
+  )
   run_embed "$out/vendored/embed"
+  FOVEA_ISA=scalar run_embed "$out/vendored/embed"
 }
 
-# The preset must install no programs, and look for nothing but a compiler.
+# The preset must install no programs, and look for nothing but a compiler. The core is enough to see that.
 by_preset_library() {
   local needed prefix=$out/library/prefix
-  cmake -S "$root" --preset library -B "$out/library" -DCMAKE_INSTALL_PREFIX="$prefix"
+  cmake -S "$root" --preset library -B "$out/library" -DCMAKE_INSTALL_PREFIX="$prefix" -DFOVEA_PRESET=core
   needed=$(grep -iE '(benchmark|blas|cmocka|pkg_?config|python|clang_format)[^=]*=' "$out/library/CMakeCache.txt" || true)
   same "what the preset library looked for" "" "$(grep -v '^FOVEA_BUILD_BENCH' <<<"$needed" || true)"
   cmake --build "$out/library"

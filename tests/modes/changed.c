@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "support/execution.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 float *q_of(struct trial *trial, int64_t row) {
@@ -84,8 +85,13 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
   trial_destroy(&first);
 }
 
+/* Emulated systems take one pair in four, each call others: all pairs meet all numbers on this machine's own sets. */
 void run_changed_in(const int *modes, change *change_it, float number, comparison *check) {
+  static int calls = 0;
+  const int step = getenv("FOVEA_TEST_EMULATED") == NULL ? 1 : 4;
+  calls++;
   for (int i = 0; modes[i] != 0; i++) {
+    if ((i + calls) % step != 0) continue;
     run_changed_as(modes[i], FOVEA_F32, change_it, number, check);
     if (i % USUAL_OR_LONG(2, 1) == 0) run_changed_as(modes[i], FOVEA_BF16, change_it, number, NULL);
   }
