@@ -43,5 +43,5 @@ fi
 if [ ! -e "$out/sentence" ]; then cc -o "$out/sentence" "${objects[@]}" -lm; fi
 "$out/sentence"
 echo
-echo "Next, the first program of README.md, with the library compiled into it:"
-echo "  cc -O3 -DFOVEA_CORE -Iinclude -I. examples/first/first.c src/*/*.c arch/*/*.c -lm -o first && ./first"
+echo "Next, the program of README.md, with the library compiled into it:"
+echo "  cc -O3 -DFOVEA_CORE -Iinclude -I. examples/embed/embed.c src/*/*.c arch/*/*.c -lm -o embed && ./embed"
