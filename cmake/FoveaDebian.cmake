@@ -89,8 +89,11 @@ set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION
 "attention kernels for CPUs - command
 ${description}
-This package has the command fovea: attention on .npy files, what the library
-chose on this machine, and a test of its bits.")
+This package has the command fovea: attention on .npy files, pictures of
+weights, what the library chose on this machine, and a test of its bits.")
+if(NOT TARGET PkgConfig::cairo) # the shared libraries of the command are its dependencies
+  message(STATUS "The package of the command: it draws no pictures, and does not depend on libcairo2")
+endif()
 
 # Debian's policy also wants a licence and a change log in each package, and compressed man pages.
 string(TIMESTAMP package_date "%a, %d %b %Y %H:%M:%S +0000" UTC)

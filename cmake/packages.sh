@@ -23,15 +23,14 @@ build | gcc                   | has_command cc
 build | libc6-dev             | has_header stdio.h
 build | cmake                 | has_command cmake
 build | ninja-build           | has_command ninja
+build | pkg-config            | has_command pkg-config
+build | libcairo2-dev         | has_library cairo
 test  | ccache                | has_command ccache
-test  | pkg-config            | has_command pkg-config
 test  | libcmocka-dev         | has_header cmocka.h
 test  | python3-numpy         | has_python_module numpy
 bench | g++                   | has_command c++
-bench | pkg-config            | has_command pkg-config
 bench | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
 bench | libopenblas-dev       | has_library openblas
-bench | libcairo2-dev         | has_library cairo
 matrix | clang                 | has_command clang
 matrix | clang-format          | has_command clang-format
 matrix | llvm                  | has_command llvm-symbolizer

@@ -1,6 +1,6 @@
 #include "weights_picture.h"
 
-#include "../../tools/fovea/heatmap_draw.h"
+#include "../../tools/fovea/heatmap.h"
 #include "output.h"
 
 #include <errno.h>
@@ -33,20 +33,25 @@ struct drawing {
 
 static const char *write_picture(const void *what, const char *path) {
   const struct drawing *drawing = what;
-  const char *why = NULL;
+  static failure why;
   FILE *stream = fopen(path, "wb");
   if (!stream) return strerror(errno);
-  if (!heatmap_draw(drawing->map, drawing->path, stream)) why = strerror(errno);
-  if (fclose(stream) != 0 && !why) why = strerror(errno);
-  return why;
+  const bool drawn = heatmap_draw(drawing->map, drawing->path, stream, &why);
+  if (fclose(stream) != 0 && drawn) return strerror(errno);
+  return drawn ? NULL : why.text;
+}
+
+bool weights_picture_draws(void) {
+  failure why;
+  return heatmap_draws(&why);
 }
 
 const char *weights_picture_draw(const struct weights_picture *picture, const char *path) {
-  svg_text tokens[WEIGHTS_TOKEN_LIMIT];
+  text_span tokens[WEIGHTS_TOKEN_LIMIT];
   panel_set panels = {.count = picture->panel_count, .of_batch = 1};
   if (picture->token_count < 1 || picture->token_count > WEIGHTS_TOKEN_LIMIT) return "too few tokens, or too many";
   for (int i = 0; i < picture->token_count; i++)
-    tokens[i] = (svg_text){picture->tokens[i], strlen(picture->tokens[i])};
+    tokens[i] = (text_span){picture->tokens[i], strlen(picture->tokens[i])};
   panels_set_size(&panels, picture->token_count, picture->token_count);
   for (int i = 0; i < picture->panel_count; i++) panels.has_heads |= picture->names[i][0] != '\0';
   if (!join(picture, &panels)) return "out of memory";

@@ -1,5 +1,6 @@
 """The program `fovea`, run by tests."""
 
+import functools
 import os
 import re
 import subprocess
@@ -32,6 +33,27 @@ def usable_isas(once=False):
     lines = run("info").stdout.decode().splitlines()
     return [line.split()[0] for line in lines if re.match(r"\S+ +yes +(yes|no) ", line)
             and not (once and "what its set means" in line)]
+
+
+def draws():
+    """Whether the program was built with cairo."""
+    return b"built without cairo" not in run("heatmap", "nothing.npy", "--out", "nothing.png").stderr
+
+
+def needs_pictures(tests):
+    """Of a test or a class of tests: skips it if the program draws no pictures."""
+    def skip(*_):
+        if not draws():
+            raise unittest.SkipTest("the program was built without cairo")
+    if isinstance(tests, type):
+        tests.setUpClass = classmethod(skip)
+        return tests
+
+    @functools.wraps(tests)
+    def test(self):
+        skip()
+        tests(self)
+    return test
 
 
 class InDirectory(unittest.TestCase):

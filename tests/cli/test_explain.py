@@ -6,13 +6,12 @@
 import re
 import sys
 import unittest
-import xml.dom.minidom
 
 import numpy as np
 
 import command
-import png
-from command import COMMAND, run, usable_isas
+import pictures
+from command import COMMAND, needs_pictures, run, usable_isas
 
 KINDS = ("empty", "full", "limited", "bits", "masked")
 
@@ -68,6 +67,12 @@ class Explained(command.InDirectory):
         self.assertEqual(self.number(text, r"^pairs +(\d+) "), seen.size * heads * batch)
         self.assertEqual(self.number(text, r", (\d+)(?: \([0-9.]+ %\))? visible"), int(seen.sum()) * heads * batch)
         return text
+
+    def refuse(self, text, *options):
+        done = run("explain", *options)
+        with self.subTest(options=options):
+            self.assert_refused(done, text)
+            self.assertEqual((done.stdout, self.files()), (b"", []))
 
 
 class Table(Explained):
@@ -157,6 +162,7 @@ class Table(Explained):
         self.assertIn("none", self.explain("--rows", "0"))
 
 
+@needs_pictures
 class Pictures(Explained):
     def cells(self, seen, factors):
         """The share of pairs, and so the levels of cells."""
@@ -165,22 +171,17 @@ class Pictures(Explained):
         return np.floor(shares * 128 + 0.5).astype(int)
 
     def check_picture(self, panels, *options, factors=(1, 1)):
-        self.explain(*options, "--out", self.path("p.svg"))
+        """Returns the texts of the picture."""
         self.explain(*options, "--out", self.path("p.png"))
-        root = xml.dom.minidom.parse(self.path("p.svg")).documentElement
-        with open(self.path("p.png"), "rb") as file:
-            pixels = png.read(file.read())
-        groups = [group for group in root.getElementsByTagName("g") if group.hasAttribute("shape-rendering")]
-        self.assertEqual(len(groups), len(panels))
-        stops = np.array([(255, 255, 255), (199, 222, 242), (122, 179, 222), (48, 122, 189), (13, 56, 122)])
-        scale = np.stack([np.floor(np.interp(np.arange(129) / 32, np.arange(5), stops[:, i]) + 0.5) for i in range(3)], 1)
-        for group, seen in zip(groups, panels):
-            left, top, width, height = map(int, re.match(r"translate\((\d+) (\d+)\) scale\((\d+) (\d+)\)",
-                                                         group.getAttribute("transform")).groups())
-            colours = scale[self.cells(seen, factors)].repeat(height, axis=0).repeat(width, axis=1)
-            drawn = pixels[top:top + colours.shape[0], left:left + colours.shape[1]]
-            self.assertTrue((drawn == colours).all(), options)
-        return ["".join(node.data for node in text.childNodes) for text in root.getElementsByTagName("text")]
+        self.explain(*options, "--out", self.path("p.pdf"))
+        image = pictures.pixels(self.path("p.png"))
+        frames = pictures.frames(image)[:-1]
+        self.assertEqual(len(frames), len(panels))
+        for frame, seen in zip(frames, panels):
+            expected = self.cells(seen, factors)
+            self.assertTrue((pictures.cells(image, frame, expected.shape) == expected).all(), options)
+        with open(self.path("p.pdf"), "rb") as file:
+            return pictures.Pdf(file.read()).texts
 
     def test_rules(self):
         texts = self.check_picture([sees(40, 70)], "--rows", "40", "--keys", "70", "--causal")
@@ -220,12 +221,6 @@ class Pictures(Explained):
 
 
 class Mistakes(Explained):
-    def refuse(self, text, *options):
-        done = run("explain", *options)
-        with self.subTest(options=options):
-            self.assert_refused(done, text)
-            self.assertEqual((done.stdout, self.files()), (b"", []))
-
     def test_options(self):
         self.refuse("--rows is missing (see fovea explain --help)")
         self.refuse("unknown option '--frob' (see fovea explain --help)", "--frob")
@@ -255,6 +250,9 @@ class Mistakes(Explained):
         self.refuse("no rule at character 1", "--rows", "1", "--pattern", "sideways")
         self.refuse("cannot open", "--rows", "1", "--mask", self.path("m.npy"))
 
+
+@needs_pictures
+class PictureMistakes(Explained):
     def test_pictures(self):
         out = ("--out", self.path("p.png"))
         self.refuse("no rows or no keys", "--rows", "0", *out)

@@ -165,7 +165,7 @@ class Shell(unittest.TestCase):
         whole = command.startswith("cc ") and " src/*/*.c" in command
         self.environment["FOVEA_COMPILED"] = "1" if whole and self.compiled else ""
         done = self.shell(command, folder)
-        if command.endswith(".png") and "cairo" in done.stderr:
+        if "without cairo" in done.stderr:
             print(f"note: cairo is not here: {command} drew nothing", file=sys.stderr)
             return
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

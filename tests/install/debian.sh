@@ -58,6 +58,10 @@ contents() {
   depends libfovea-nn-dev "$nn_library \(= $version\)"
   depends fovea "$library \(= $version\)"
   depends fovea "$nn_library \(= $version\)"
+  # A cross build finds no cairo.
+  if [ "$(dpkg-deb -f "$(file_of fovea)" Architecture)" = "$(dpkg --print-architecture)" ]; then
+    depends fovea 'libcairo2 \('
+  fi
   holds "$library" 'lib/[^/]*/libfovea\.so\.[0-9.]+'
   holds libfovea-dev 'include/fovea/[a-z_]*\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
   holds "$nn_library" 'lib/[^/]*/libfovea_nn\.so\.[0-9.]+'

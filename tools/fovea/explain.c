@@ -4,7 +4,7 @@
 #include "commands.h"
 #include "explain_picture.h"
 #include "explain_print.h"
-#include "heatmap_draw.h"
+#include "heatmap.h"
 #include "measure.h"
 #include "outputs.h"
 
@@ -28,8 +28,10 @@ static const char help[] =
     "  --v-dim N              the dimensions of V and O; default: --dim\n"
     "  --type TYPE            Q, K and V as f32 (default), f16 or bf16\n"
     "  --out-type TYPE        O as f32 (default), f16 or bf16\n"
-    "  --out PATH             draws which keys rows see: a PNG if the name ends in .png, else an SVG. Rows go\n"
-    "                         down, keys across; more than 512 are averaged: the share of visible pairs\n"
+    "  --out PATH             draws which keys rows see: a PNG if the name ends in .png, a PDF if in .pdf, else "
+    "an\n"
+    "                         SVG. Rows go down, keys across; more than 512 are averaged: the share of visible\n"
+    "                         pairs. Needs a program that was built with cairo\n"
     "  --head a,b,..          which query heads are drawn, counted from 0; default 0\n"
     "  --element N            of which batch element; default 0\n"
     "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
@@ -96,6 +98,7 @@ static bool check_options(const explain_options *options, failure *why) {
     return fail(why, "--measure measures what %s says", options->peak.given ? "--peak" : "--bandwidth");
   if (!options->rules.out && (options->head.count > 0 || options->entry.count > 0))
     return fail(why, "%s needs --out", options->head.count > 0 ? "--head" : "--element");
+  if (options->rules.out && !heatmap_draws(why)) return false;
   return problem_options_check(&options->rules, why) && check_rate("--peak", &options->peak, why) &&
          check_rate("--bandwidth", &options->bandwidth, why);
 }
@@ -175,7 +178,7 @@ static bool draw(explain_job *job, failure *why) {
   if (!explain_picture_fill(&job->panels, &view, &options->head, &options->entry, why)) return false;
   const heatmap map = {.panels = &job->panels, .full = 1, .of_pairs = true};
   return output_open(&job->output, options->rules.out, why) &&
-         output_close(&job->output, heatmap_draw(&map, options->rules.out, job->output.stream), why) &&
+         heatmap_draw(&map, options->rules.out, job->output.stream, why) && output_close(&job->output, true, why) &&
          outputs_commit(&job->output, 1, why);
 }
 

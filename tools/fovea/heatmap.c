@@ -1,6 +1,6 @@
-/* fovea heatmap: attention weights from an .npy file, drawn as an SVG or a PNG. */
+/* fovea heatmap: attention weights from an .npy file, as a picture or as text. */
+#include "heatmap.h"
 #include "commands.h"
-#include "heatmap_draw.h"
 #include "heatmap_tokens.h"
 #include "inputs.h"
 #include "outputs.h"
@@ -9,22 +9,25 @@
 #include <string.h>
 
 static const char help[] =
-    "Usage: fovea heatmap WEIGHTS.npy --out PICTURE.svg|PICTURE.png [OPTIONS]\n"
+    "Usage: fovea heatmap WEIGHTS.npy [--out PICTURE.png|PICTURE.svg|PICTURE.pdf] [OPTIONS]\n"
     "\n"
     "Draws attention weights, as `fovea attend --weights` writes them: float32 or float16, shaped\n"
     "(batch, heads, rows, keys), (heads, rows, keys) or (rows, keys). The picture has a panel for each head, "
     "whose\n"
     "rows are queries and whose columns are keys, and a colour bar. A matrix with more than 512 rows or keys is\n"
-    "averaged down, and a note in the picture says so. Cells with a weight that is not finite are grey. The same\n"
-    "weights give the same file on every machine.\n"
+    "averaged down, and a note in the picture says so. Cells with a weight that is not finite are grey.\n"
+    "Without --out prints the same as text: a character for each cell, at most 96 of them in a row or column.\n"
     "\n"
-    "  --out PATH             where the picture goes: a PNG if the name ends in .png, else an SVG\n"
+    "  --out PATH             where the picture goes: a PNG if the name ends in .png, a PDF if in .pdf, else an "
+    "SVG.\n"
+    "                         Needs a program that was built with cairo\n"
     "  --heads a,b,..         which heads are drawn, counted from 0, at most 64; default: the first 16\n"
     "  --batch N              of which batch element; default 0\n"
     "  --tokens PATH          labels of both axes, one token a line, UTF-8; default: numbers\n"
     "  --row-tokens PATH      labels of the rows\n"
     "  --key-tokens PATH      labels of the keys\n"
     "  --title TEXT           a line above the panels\n"
+    "  --font NAME            the font of the picture; default: DejaVu Sans\n"
     "  --mark ROW             frames a row, counted from 0\n"
     "  --max X                the weight that is drawn darkest; default: the largest drawn\n"
     "\n"
@@ -33,8 +36,8 @@ static const char help[] =
     "stays as it was.\n";
 
 typedef struct heatmap_options {
-  const char *weights, *out;                            /* paths, never NULL after parsing */
-  const char *tokens, *row_tokens, *key_tokens, *title; /* NULL: none */
+  const char *weights;                                               /* a path, never NULL after parsing */
+  const char *out, *tokens, *row_tokens, *key_tokens, *title, *font; /* NULL: none */
   number_list heads, batch, mark;
   real_number max;
 } heatmap_options;
@@ -48,6 +51,7 @@ static const option known[] = {
     {"--row-tokens", OPTION_TEXT, offsetof(heatmap_options, row_tokens), 0, "a path"},
     {"--key-tokens", OPTION_TEXT, offsetof(heatmap_options, key_tokens), 0, "a path"},
     {"--title", OPTION_TEXT, offsetof(heatmap_options, title), 0, "a text"},
+    {"--font", OPTION_TEXT, offsetof(heatmap_options, font), 0, "a name"},
     {"--mark", OPTION_LIST, offsetof(heatmap_options, mark), 1, "a number"},
     {"--max", OPTION_NUMBER, offsetof(heatmap_options, max), 0, "a number"},
 };
@@ -64,7 +68,9 @@ typedef struct heatmap_job {
 
 static bool check_options(const heatmap_options *options, failure *why) {
   if (!options->weights) return fail(why, "a file with weights is missing (see fovea heatmap --help)");
-  if (!options->out) return fail(why, "--out is missing (see fovea heatmap --help)");
+  if (!options->out && options->font)
+    return fail(why, "--font needs --out: text on a terminal has the terminal's font");
+  if (options->out && !heatmap_draws(why)) return false;
   if (options->tokens && (options->row_tokens || options->key_tokens))
     return fail(why, "--tokens labels both axes; %s cannot be given, too",
                 options->row_tokens ? "--row-tokens" : "--key-tokens");
@@ -88,6 +94,7 @@ static bool load(heatmap_job *job, failure *why) {
   const char *row_path = options->tokens ? options->tokens : options->row_tokens;
   const char *key_path = options->tokens ? options->tokens : options->key_tokens;
   panel_set *panels = &job->panels;
+  panels->cell_limit = options->out ? CELL_LIMIT : TEXT_LIMIT;
   if (!input_load(options->weights, types, &job->weights, why) ||
       !panels_fill(panels, &job->weights, options->weights, &options->heads, &options->batch, why))
     return false;
@@ -106,6 +113,7 @@ static bool draw(heatmap_job *job, failure *why) {
   const float largest = job->panels.largest;
   heatmap map = {.panels = &job->panels,
                  .title = job->options.title,
+                 .font = job->options.font,
                  .row_tokens = job->row_tokens.tokens,
                  .key_tokens = job->key_tokens.tokens,
                  .marks = job->options.mark.count > 0,
@@ -113,8 +121,12 @@ static bool draw(heatmap_job *job, failure *why) {
                  .full = job->options.max.given ? (float)job->options.max.value
                          : largest > 0          ? largest
                                                 : 1};
+  if (!job->options.out) {
+    heatmap_print(&map, stdout);
+    return true;
+  }
   return output_open(&job->output, job->options.out, why) &&
-         output_close(&job->output, heatmap_draw(&map, job->options.out, job->output.stream), why) &&
+         heatmap_draw(&map, job->options.out, job->output.stream, why) && output_close(&job->output, true, why) &&
          outputs_commit(&job->output, 1, why);
 }
 

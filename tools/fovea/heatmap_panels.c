@@ -19,10 +19,11 @@ static bool set_shape(panel_set *panels, const npy_array *array, const char *pat
 }
 
 void panels_set_size(panel_set *panels, int64_t rows, int64_t keys) {
+  const int64_t limit = panels->cell_limit > 0 ? panels->cell_limit : CELL_LIMIT;
   panels->rows = rows;
   panels->keys = keys;
-  panels->row_factor = (panels->rows + CELL_LIMIT - 1) / CELL_LIMIT;
-  panels->key_factor = (panels->keys + CELL_LIMIT - 1) / CELL_LIMIT;
+  panels->row_factor = (panels->rows + limit - 1) / limit;
+  panels->key_factor = (panels->keys + limit - 1) / limit;
   panels->cell_rows = (panels->rows + panels->row_factor - 1) / panels->row_factor;
   panels->cell_keys = (panels->keys + panels->key_factor - 1) / panels->key_factor;
 }

@@ -7,7 +7,10 @@
 #include "npy.h"
 #include "options.h"
 
-enum { PANEL_LIMIT = 64, PANEL_DEFAULT = 16, CELL_LIMIT = 512 };
+enum { PANEL_LIMIT = 64, PANEL_DEFAULT = 16 };
+
+/* The most rows and keys of cells, of a picture and of text. */
+enum { CELL_LIMIT = 512, TEXT_LIMIT = 96 };
 
 typedef struct panel_set {
   int count;
@@ -16,10 +19,11 @@ typedef struct panel_set {
   bool has_heads;                 /* else the file is one matrix */
   int64_t rows, keys;             /* of the file's matrices */
   int64_t row_factor, key_factor; /* a cell is the mean of so many rows and keys, at the ends of fewer */
-  int64_t cell_rows, cell_keys;   /* at most CELL_LIMIT */
-  float *cells;                   /* (count, cell_rows, cell_keys); NaN if a weight of the cell is not finite */
-  float largest;                  /* of the finite cells; 0 if there are none */
-  bool has_holes;                 /* a cell is NaN */
+  int64_t cell_limit;             /* of cell_rows and cell_keys; 0: CELL_LIMIT, which is the most */
+  int64_t cell_rows, cell_keys;
+  float *cells;   /* (count, cell_rows, cell_keys); NaN if a weight of the cell is not finite */
+  float largest;  /* of the finite cells; 0 if there are none */
+  bool has_holes; /* a cell is NaN */
 } panel_set;
 
 /* Steps of panels_fill(), for cells that come from elsewhere: sets rows, keys and all that follows from them, at
@@ -34,7 +38,7 @@ bool panels_choose(panel_set *panels, const panel_names *names, const number_lis
 bool panels_allocate(panel_set *panels, failure *why);
 
 /* `heads` and `batch` may be empty: then the first PANEL_DEFAULT heads of batch element 0. `panels` must be all
- * zero bytes before. Refuses ranks but 2, 3 and 4, empty arrays, and negative weights. */
+ * zero bytes but for cell_limit before. Refuses ranks but 2, 3 and 4, empty arrays, and negative weights. */
 bool panels_fill(panel_set *panels, const npy_array *array, const char *path, const number_list *heads,
                  const number_list *batch, failure *why);
 void panels_free(panel_set *panels);

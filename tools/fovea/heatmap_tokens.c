@@ -35,7 +35,7 @@ static bool split(token_list *list, size_t length, const char *path, failure *wh
     const char *next = line_end ? line_end + 1 : end;
     if (!line_end) line_end = end;
     if (line_end > at && line_end[-1] == '\r') line_end--;
-    list->tokens[list->count++] = (svg_text){at, (size_t)(line_end - at)};
+    list->tokens[list->count++] = (text_span){at, (size_t)(line_end - at)};
     at = next;
   }
   return true;

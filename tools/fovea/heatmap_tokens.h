@@ -3,13 +3,13 @@
 #define FOVEA_TOOLS_HEATMAP_TOKENS_H
 
 #include "failure.h"
-#include "svg.h"
+#include "label.h"
 
 #include <stdint.h>
 
 typedef struct token_list {
   char *bytes; /* the whole file */
-  svg_text *tokens;
+  text_span *tokens;
   int64_t count;
 } token_list;
 
