@@ -11,7 +11,7 @@ const char options_help[] =
     "\n"
     "embed writes a vector for each line of a text file. search writes the lines that are closest in meaning to a\n"
     "question, with the cosines of the angles. draw makes a picture of what each token of a text attends\n"
-    "to: a PNG if the name ends in .png, else an SVG.\n"
+    "to: a PNG if the name ends in .png, a PDF if in .pdf, else an SVG.\n"
     "\n"
     "  --model DIR        has model.safetensors and vocab.txt (default: $FOVEA_MINILM_DIR)\n"
     "  --best N           how many lines search writes (5)\n"

@@ -2,11 +2,13 @@
 
 import functools
 import os
+import pathlib
 import re
 import subprocess
 import tempfile
 import unittest
 
+LEAKS = "suppressions=" + str(pathlib.Path(__file__).with_name("leaks.txt")) + ":print_suppressions=0"
 COMMAND = []  # the words that start the program, an emulator among them
 
 
@@ -17,7 +19,7 @@ def on_windows():
 def run(*arguments, environment=None, timeout=120, **options):
     done = subprocess.run(
         COMMAND + [str(argument) for argument in arguments],
-        env={**os.environ, **(environment or {})},
+        env={"LSAN_OPTIONS": LEAKS, **os.environ, **(environment or {})},
         capture_output=True,
         timeout=timeout,
         check=False,
