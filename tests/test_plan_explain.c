@@ -443,6 +443,112 @@ static void test_bounds(void **state) {
   fovea_plan_destroy(plan);
 }
 
+/* How often tasks of a phase have each (element, head, row, key), in bytes. */
+static unsigned char *count_tasks(const fovea_plan *plan, const fovea_problem *p, int phase, const char *work,
+                                  int has_engine) {
+  unsigned char *counts = calloc((size_t)(p->batch * p->heads * p->q_len * p->kv_len), 1);
+  assert_non_null(counts);
+  for (int64_t task = 0; task < fovea_plan_tasks(plan, phase); task++) {
+    fovea_task_explanation is;
+    fovea_error error;
+    if (fovea_plan_explain_task(plan, phase, task, &is, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    assert_string_equal(is.work, work);
+    assert_int_equal(is.engine[0] != '\0', has_engine);
+    assert_true(is.element >= 0 && is.element < p->batch && is.heads > 0 && is.rows > 0 && is.keys >= 0);
+    assert_true(is.first_head >= 0 && is.first_head + is.heads <= p->heads);
+    assert_true(is.first_row >= 0 && is.first_row + is.rows <= p->q_len);
+    assert_true(is.first_key >= 0 && is.first_key + is.keys <= p->kv_len);
+    for (int64_t head = is.first_head; head < is.first_head + is.heads; head++)
+      for (int64_t row = is.first_row; row < is.first_row + is.rows; row++)
+        for (int64_t key = is.first_key; key < is.first_key + is.keys; key++)
+          counts[((is.element * p->heads + head) * p->q_len + row) * p->kv_len + key]++;
+  }
+  return counts;
+}
+
+/* Tasks of a phase have each key of each row and head once; `shared`: rows between two tasks may be in both. */
+static void check_tasks(const fovea_plan *plan, const fovea_problem *p, int phase, const char *work, int has_engine,
+                        int shared) {
+  unsigned char *counts = count_tasks(plan, p, phase, work, has_engine);
+  for (int64_t element = 0; element < p->batch; element++) {
+    const struct entry entry = problem_entry(p, element);
+    for (int64_t head = 0; head < p->heads; head++)
+      for (int64_t row = 0; row < p->q_len; row++)
+        for (int64_t key = 0; key < p->kv_len; key++) {
+          const int count = counts[((element * p->heads + head) * p->q_len + row) * p->kv_len + key];
+          const int there = row < entry.q_len && key < entry.kv_len;
+          if (count < there || count > (shared ? 2 * there : there))
+            fail_msg("%s: %d tasks of phase %d have element %d, head %d, row %d, key %d", work, count, phase,
+                     (int)element, (int)head, (int)row, (int)key);
+        }
+  }
+  free(counts);
+}
+
+static void test_tasks(void **state) {
+  (void)state;
+  fovea_problem p;
+  fovea_plan *plan;
+  for (int64_t group = 1; group <= 3; group += 2)
+    for (int64_t rows = 1; rows <= 301; rows += 100) {
+      fovea_problem_init(&p, 2, 2 * group, 2, rows, 700, 8, 8);
+      p.causal = 1;
+      p.max_logits = p.column_sums.wanted = 1;
+      fovea_problem_resolve(&p, NULL);
+      assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
+      assert_int_equal(fovea_plan_phases(plan), 3);
+      check_tasks(plan, &p, 0, "attention", 1, group > 1);
+      check_tasks(plan, &p, 1, "column sums", 1, 0);
+      check_tasks(plan, &p, 2, "max logits", 0, 0);
+      fovea_plan_destroy(plan);
+    }
+  fovea_task_explanation is;
+  fovea_problem_init(&p, 1, 1, 1, 1, 100000, 64, 64);
+  fovea_problem_resolve(&p, NULL);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
+  if (fovea_plan_phases(plan) == 2) { /* keys are split if there is more than one CPU */
+    check_tasks(plan, &p, 0, "attention", 1, 0);
+    check_tasks(plan, &p, 1, "merge", 0, 0);
+  }
+  assert_int_equal(fovea_plan_explain_task(plan, 0, 0, &is, NULL), FOVEA_OK);
+  assert_string_equal(is.engine, "decoded");
+  fovea_plan_destroy(plan);
+}
+
+static void test_task_refusals(void **state) {
+  (void)state;
+  fovea_problem p;
+  fovea_plan *plan;
+  fovea_error error;
+  fovea_task_explanation is, before;
+  memset(&is, 0x5a, sizeof is);
+  before = is;
+  fovea_problem_init(&p, 1, 2, 2, 3, 4, 8, 8);
+  fovea_problem_resolve(&p, NULL);
+  assert_int_equal(fovea_plan_create(&p, NULL, &plan, NULL), FOVEA_OK);
+  const struct {
+    const fovea_plan *plan;
+    int phase;
+    int64_t task;
+    fovea_task_explanation *to;
+    const char *text;
+  } cases[] = {{NULL, 0, 0, &is, "plan is NULL"},
+               {plan, 0, 0, NULL, "explanation is NULL"},
+               {plan, -1, 0, &is, "phase is -1; the plan has phases 0 to 0"},
+               {plan, 1, 0, &is, "phase is 1"},
+               {plan, 0, -1, &is, "task is -1"},
+               {plan, 0, 2, &is, "task is 2; the phase has tasks 0 to 1"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_int_equal(fovea_plan_explain_task(cases[i].plan, cases[i].phase, cases[i].task, cases[i].to, &error),
+                     FOVEA_ERROR_ARGUMENT);
+    assert_error_says(&error, cases[i].text);
+    assert_int_equal(fovea_plan_explain_task(cases[i].plan, cases[i].phase, cases[i].task, cases[i].to, NULL),
+                     FOVEA_ERROR_ARGUMENT);
+  }
+  assert_memory_equal(&is, &before, sizeof is);
+  fovea_plan_destroy(plan);
+}
+
 static void refuse(const fovea_plan *plan, fovea_explanation given, fovea_status status, const char *text) {
   fovea_error error;
   const fovea_explanation before = given;
@@ -541,6 +647,8 @@ int main(void) {
       cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_bounds),
       cmocka_unit_test(test_products_of_halves),
+      cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_task_refusals),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

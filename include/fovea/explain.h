@@ -95,6 +95,25 @@ static inline void fovea_explanation_init(fovea_explanation *explanation) {
 FOVEA_API fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *explanation,
                                           fovea_error *error);
 
+/* What one task of a plan computes. Texts live as long as the process. */
+typedef struct fovea_task_explanation {
+  const char *work;   /* "attention", "merge" (the parts of the keys), "column sums", "max logits" */
+  const char *engine; /* how rows are computed: "tiled", "decoded" or "gathered"; "": no scores are computed. As if
+                         keys lay in rows, as in fovea_explanation */
+  int64_t element;    /* batch element */
+  int64_t first_head, heads; /* query heads */
+  int64_t first_row, rows;   /* of the element's queries. With several heads the first and the last row may be of
+                                some of these heads only */
+  int64_t first_key, keys;   /* of the element's keys, those that no row sees included */
+} fovea_task_explanation;
+
+/* Tells what task `task` of phase `phase` computes: fovea_plan_phases(), fovea_plan_tasks(). Together the tasks of
+ * the first phase have each row and head of each batch element once; if keys are split, once for each part.
+ * `error` may be NULL. FOVEA_ERROR_ARGUMENT if there is no such phase or task, or a pointer is NULL. On failure
+ * nothing is written. */
+FOVEA_API fovea_status fovea_plan_explain_task(const fovea_plan *plan, int phase, int64_t task,
+                                               fovea_task_explanation *explanation, fovea_error *error);
+
 /* Sets bit j % 64 of visible[j / 64] if row `row` of batch element `element` and query head `head` sees key
  * first_key + j by the rules and the pattern, for j from 0 to 64 * words - 1; a mask tensor may hide more.
  * `first_key` is a multiple of 64 from 0 on. Error: FOVEA_ERROR_ARGUMENT. */

@@ -50,3 +50,13 @@ fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
   task.tiles = (block + 1) * tiles / blocks - task.first_tile;
   return task;
 }
+
+fovea_task fovea_plan_column_task(const fovea_plan *plan, int64_t number, fovea_interval *keys) {
+  const int64_t step = plan->column_blocks * FOVEA_BLOCK_KEYS, ranges = fovea_divide_up(plan->column_keys, step);
+  const int64_t begin = number % ranges * step;
+  *keys = (fovea_interval){begin, fovea_least(begin + step, plan->column_keys)};
+  return (fovea_task){.entry = &plan->entries[number / ranges / plan->problem.kv_heads],
+                      .kv_head = number / ranges % plan->problem.kv_heads,
+                      .tiles = 1,
+                      .part = -1};
+}

@@ -22,6 +22,8 @@ typedef struct fovea_task {
 fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number);
 /* The task of the first part of tile `number`, counted over the plan. */
 fovea_task fovea_plan_merge(const fovea_plan *plan, int64_t number);
+/* The task that sums columns, of its entry's and its kv head's first tile, and its keys. */
+fovea_task fovea_plan_column_task(const fovea_plan *plan, int64_t number, fovea_interval *keys);
 int64_t fovea_plan_tiles(const fovea_plan *plan, const fovea_entry *entry);
 fovea_tile_rows fovea_plan_tile_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t tile);
 

@@ -144,23 +144,17 @@ static void write_sums(const fovea_task_context *context, const column_cells *ce
 void fovea_column_task(const void *data, int64_t number, int worker) {
   const fovea_run *run = data;
   const fovea_plan *plan = run->plan;
-  const int64_t step = plan->column_blocks * FOVEA_BLOCK_KEYS, ranges = fovea_divide_up(plan->column_keys, step);
-  const int64_t begin = number % ranges * step;
   char *worker_scratch = run->scratch + (size_t)worker * plan->worker_scratch;
   const fovea_float_state caller = fovea_float_begin();
-  fovea_task task = {.entry = &plan->entries[number / ranges / plan->problem.kv_heads],
-                     .kv_head = number / ranges % plan->problem.kv_heads,
-                     .tiles = 1,
-                     .part = -1};
+  fovea_interval keys;
+  fovea_task task = fovea_plan_column_task(plan, number, &keys);
   fovea_found_segment found[2];
   fovea_decode_state decode;
   fovea_task_context context;
   fovea_begin_task(run, &task, worker_scratch, found, &context);
   context.engine = fovea_find_engine(&context);
   fovea_begin_decoding(&context, &decode, worker_scratch);
-  column_cells cells = {fovea_block_array(plan, &context.memory, FOVEA_SCRATCH_COLUMN_SUMS),
-                        {begin, fovea_least(begin + step, plan->column_keys)},
-                        0};
+  column_cells cells = {fovea_block_array(plan, &context.memory, FOVEA_SCRATCH_COLUMN_SUMS), keys, 0};
   memset(cells.memory, 0, (size_t)plan->group * (size_t)plan->column_blocks * FOVEA_COLUMN_CELL * sizeof(float));
   for (const int64_t tiles = fovea_plan_tiles(plan, task.entry); task.first_tile < tiles; task.first_tile++) {
     add_tile(&context, &cells, worker_scratch);
