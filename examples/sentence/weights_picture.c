@@ -1,6 +1,6 @@
 #include "weights_picture.h"
 
-#include "../../tools/fovea/heatmap.h"
+#include "../../tools/fovea/heatmap_draw.h"
 #include "output.h"
 
 #include <errno.h>

@@ -8,6 +8,7 @@
 #include "inputs.h"
 #include "npy.h"
 #include "outputs.h"
+#include "trace.h"
 #include <fovea/fovea.h>
 
 #include <limits.h>
@@ -109,6 +110,8 @@ static const char help_of_scores[] =
     "                         the centre\n"
     "  --value-scale PATH     of int8 values: a vector that O is multiplied by. V has been divided by it\n"
     "  --allow-amx            bf16 and int8 on AMX where it can run: the same bits, sooner\n"
+    "  --trace PATH           when each task began and ended, on which worker: Chrome's trace format, which\n"
+    "                         ui.perfetto.dev shows\n"
     "  --threads N            default 0: as many as this process may use\n"
     "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
     "\n"
@@ -116,7 +119,7 @@ static const char help_of_scores[] =
     "stay as they were.\n";
 
 enum { BATCH, HEADS, ROWS, DIM, AXES };
-enum { OUTPUT_O, OUTPUT_LSE, OUTPUT_WEIGHTS, OUTPUT_COLUMN_SUMS, OUTPUT_TOP_KEYS, OUTPUTS };
+enum { OUTPUT_O, OUTPUT_LSE, OUTPUT_WEIGHTS, OUTPUT_COLUMN_SUMS, OUTPUT_TOP_KEYS, OUTPUT_TRACE, OUTPUTS };
 
 /* One tensor of a file. Axes that the file does not have are leading axes of 1. */
 typedef struct input_file {
@@ -137,6 +140,7 @@ typedef struct attend_job {
   float *lse, *weights; /* weights or scores */
   float *column_sums;
   int64_t *top_keys;
+  trace trace;
   output_file outputs[OUTPUTS];
 } attend_job;
 
@@ -265,7 +269,8 @@ static bool prepare(attend_job *job, failure *why) {
   }
   return (job->problem.scores.kind == FOVEA_SCORES_NONE || prepare_weights(job, why)) &&
          (!job->options.column_sums || prepare_column_sums(job, why)) &&
-         (!job->options.top_keys || prepare_top_keys(job, why));
+         (!job->options.top_keys || prepare_top_keys(job, why)) &&
+         (!job->options.trace || output_open(&job->outputs[OUTPUT_TRACE], job->options.trace, why));
 }
 
 static bool run_plan(attend_job *job, failure *why) {
@@ -287,6 +292,7 @@ static bool run_plan(attend_job *job, failure *why) {
     if (threads < 0 || threads > INT_MAX) return fail(why, "--threads is %lld", (long long)threads);
     execution.threads = (int)threads;
   }
+  if (job->options.trace) return trace_run(&job->trace, job->plan, &tensors, execution.threads, why);
   return fovea_plan_run(job->plan, &tensors, &execution, &error) == FOVEA_OK || fail(why, "%s", error.text);
 }
 
@@ -327,11 +333,16 @@ static bool write_outputs(attend_job *job, failure *why) {
   if (job->column_sums &&
       !output_write(&job->outputs[OUTPUT_COLUMN_SUMS], NPY_F32, rank - 1, shape, job->column_sums, why))
     return false;
+  if (job->options.trace) {
+    output_file *output = &job->outputs[OUTPUT_TRACE];
+    if (!output_close(output, trace_write(&job->trace, output->stream), why)) return false;
+  }
   return outputs_commit(job->outputs, OUTPUTS, why);
 }
 
 static void release(attend_job *job) {
   for (int i = 0; i < OUTPUTS; i++) output_discard(&job->outputs[i]);
+  trace_free(&job->trace);
   free(job->top_keys);
   free(job->column_sums);
   free(job->weights);

@@ -8,6 +8,7 @@ static const option known[] = {
     {"--v", OPTION_TEXT, offsetof(attend_options, v), 0, "a path"},
     {"--out", OPTION_TEXT, offsetof(attend_options, out), 0, "a path"},
     {"--lse", OPTION_TEXT, offsetof(attend_options, lse), 0, "a path"},
+    {"--trace", OPTION_TEXT, offsetof(attend_options, trace), 0, "a path"},
     {"--weights", OPTION_TEXT, offsetof(attend_options, weights), 0, "a path"},
     {"--weights-type", OPTION_TYPE, offsetof(attend_options, weights_type), 0, "f32, f16 or bf16"},
     {"--scores", OPTION_TEXT, offsetof(attend_options, scores), 0, "a path"},
@@ -74,7 +75,8 @@ static bool check_paths(const attend_options *options, failure *why) {
                  {"--weights", options->weights},
                  {"--scores", options->scores},
                  {"--column-sums", options->column_sums},
-                 {"--top-keys", options->top_keys}};
+                 {"--top-keys", options->top_keys},
+                 {"--trace", options->trace}};
   const int count = sizeof outputs / sizeof outputs[0];
   for (int i = 0; i < count; i++)
     for (int j = i + 1; j < count; j++)

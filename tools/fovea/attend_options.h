@@ -7,7 +7,7 @@
 
 typedef struct attend_options {
   const char *q, *k, *v, *out;                      /* paths, never NULL after parsing */
-  const char *lse, *weights;                        /* NULL: not wanted */
+  const char *lse, *weights, *trace;                /* NULL: not wanted */
   const char *scores, *column_sums, *top_keys;      /* NULL: not wanted */
   number_list scores_mode, top_k;                   /* one number each */
   const char *mask;                                 /* NULL: none */

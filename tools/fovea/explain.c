@@ -4,13 +4,15 @@
 #include "commands.h"
 #include "explain_picture.h"
 #include "explain_print.h"
-#include "heatmap.h"
+#include "explain_run.h"
+#include "heatmap_draw.h"
 #include "measure.h"
 #include "outputs.h"
 
 #include <float.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char help[] =
     "Usage: fovea explain --rows N [OPTIONS]\n"
@@ -34,6 +36,9 @@ static const char help[] =
     "                         pairs. Needs a program that was built with cairo\n"
     "  --head a,b,..          which query heads are drawn, counted from 0; default 0\n"
     "  --element N            of which batch element; default 0\n"
+    "  --trace PATH           computes the problem over made-up numbers, and writes when each task began and "
+    "ended, on\n"
+    "                         which worker: Chrome's trace format, which ui.perfetto.dev shows\n"
     "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
     "  --bandwidth GB/S       ... how fast they read memory: prints the least time for each\n"
     "  --measure              measures both here, in about a second: what the library reaches with many rows, and\n"
@@ -71,6 +76,7 @@ static const option known[] = {
     {"--type", OPTION_TYPE, offsetof(explain_options, type), 0, "f32, f16 or bf16"},
     {"--out-type", OPTION_TYPE, offsetof(explain_options, rules.out_type), 0, "f32, f16 or bf16"},
     {"--out", OPTION_TEXT, offsetof(explain_options, rules.out), 0, "a path"},
+    {"--trace", OPTION_TEXT, offsetof(explain_options, rules.trace), 0, "a path"},
     {"--head", OPTION_LIST, offsetof(explain_options, head), 0, "numbers a,b,.."},
     {"--element", OPTION_LIST, offsetof(explain_options, entry), 1, "a number"},
     {"--peak", OPTION_NUMBER, offsetof(explain_options, peak), 0, "a number"},
@@ -78,18 +84,25 @@ static const option known[] = {
     {"--measure", OPTION_FLAG, offsetof(explain_options, measure), 0, ""},
 };
 
+enum { OUTPUT_PICTURE, OUTPUT_TRACE, OUTPUTS };
+
 typedef struct explain_job {
   explain_options options;
   problem_inputs inputs;
   fovea_problem problem;
   fovea_plan *plan;
   panel_set panels;
-  output_file output;
+  trace trace;
+  output_file outputs[OUTPUTS];
 } explain_job;
 
 static bool check_rate(const char *name, const real_number *rate, failure *why) {
   return !rate->given || (rate->value > 0 && rate->value <= DBL_MAX) ||
          fail(why, "%s is %g; a positive finite number is needed", name, rate->value);
+}
+
+static int64_t number_or(const number_list *list, int64_t otherwise) {
+  return list->count > 0 ? list->numbers[0] : otherwise;
 }
 
 static bool check_options(const explain_options *options, failure *why) {
@@ -98,13 +111,13 @@ static bool check_options(const explain_options *options, failure *why) {
     return fail(why, "--measure measures what %s says", options->peak.given ? "--peak" : "--bandwidth");
   if (!options->rules.out && (options->head.count > 0 || options->entry.count > 0))
     return fail(why, "%s needs --out", options->head.count > 0 ? "--head" : "--element");
+  const int64_t threads = number_or(&options->rules.threads, 0);
+  if (threads < 0 || threads > INT_MAX) return fail(why, "--threads is %lld", (long long)threads);
+  if (options->rules.out && options->rules.trace && strcmp(options->rules.out, options->rules.trace) == 0)
+    return fail(why, "--out and --trace name the same file '%s'", options->rules.out);
   if (options->rules.out && !heatmap_draws(why)) return false;
   return problem_options_check(&options->rules, why) && check_rate("--peak", &options->peak, why) &&
          check_rate("--bandwidth", &options->bandwidth, why);
-}
-
-static int64_t number_or(const number_list *list, int64_t otherwise) {
-  return list->count > 0 ? list->numbers[0] : otherwise;
 }
 
 static fovea_execution execution_of(const explain_options *options) {
@@ -150,12 +163,10 @@ static bool measure(const explain_job *job, int threads, measured_rates *rates, 
 
 static bool explain(const explain_job *job, failure *why) {
   const explain_options *options = &job->options;
-  const int64_t threads = number_or(&options->rules.threads, 0);
   fovea_explanation explanation;
   fovea_error error;
-  if (threads < 0 || threads > INT_MAX) return fail(why, "--threads is %lld", (long long)threads);
   fovea_explanation_init(&explanation);
-  explanation.threads = (int)threads;
+  explanation.threads = (int)number_or(&options->rules.threads, 0);
   explanation.flops_per_second = options->peak.value * 1e9; /* 0 if none is given */
   explanation.bytes_per_second = options->bandwidth.value * 1e9;
   measured_rates rates, exact;
@@ -177,9 +188,18 @@ static bool draw(explain_job *job, failure *why) {
   if (!options->rules.out) return true;
   if (!explain_picture_fill(&job->panels, &view, &options->head, &options->entry, why)) return false;
   const heatmap map = {.panels = &job->panels, .full = 1, .of_pairs = true};
-  return output_open(&job->output, options->rules.out, why) &&
-         heatmap_draw(&map, options->rules.out, job->output.stream, why) && output_close(&job->output, true, why) &&
-         outputs_commit(&job->output, 1, why);
+  output_file *output = &job->outputs[OUTPUT_PICTURE];
+  return output_open(output, options->rules.out, why) &&
+         heatmap_draw(&map, options->rules.out, output->stream, why) && output_close(output, true, why);
+}
+
+static bool run(explain_job *job, failure *why) {
+  const explain_options *options = &job->options;
+  const int threads = (int)number_or(&options->rules.threads, 0);
+  output_file *output = &job->outputs[OUTPUT_TRACE];
+  return !options->rules.trace || (output_open(output, options->rules.trace, why) &&
+                                   explain_run(&job->trace, job->plan, &job->problem, &job->inputs, threads, why) &&
+                                   output_close(output, trace_write(&job->trace, output->stream), why));
 }
 
 bool explain_command(int argument_count, char **arguments, failure *why) {
@@ -191,9 +211,11 @@ bool explain_command(int argument_count, char **arguments, failure *why) {
     fputs(help, stdout);
   } else {
     done = options_parse(&table, &job.options, argument_count, arguments, why) &&
-           check_options(&job.options, why) && describe(&job, why) && draw(&job, why) && explain(&job, why);
+           check_options(&job.options, why) && describe(&job, why) && draw(&job, why) && run(&job, why) &&
+           outputs_commit(job.outputs, OUTPUTS, why) && explain(&job, why);
   }
-  output_discard(&job.output);
+  for (int i = 0; i < OUTPUTS; i++) output_discard(&job.outputs[i]);
+  trace_free(&job.trace);
   panels_free(&job.panels);
   fovea_plan_destroy(job.plan);
   problem_inputs_free(&job.inputs);

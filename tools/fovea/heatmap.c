@@ -1,6 +1,7 @@
 /* fovea heatmap: attention weights from an .npy file, as a picture or as text. */
-#include "heatmap.h"
 #include "commands.h"
+#include "heatmap_draw.h"
+#include "heatmap_text.h"
 #include "heatmap_tokens.h"
 #include "inputs.h"
 #include "outputs.h"

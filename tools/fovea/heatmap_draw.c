@@ -1,4 +1,4 @@
-#include "heatmap.h"
+#include "heatmap_draw.h"
 
 #ifdef FOVEA_CAIRO
 #include "picture/picture.h"

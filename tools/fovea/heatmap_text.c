@@ -1,5 +1,4 @@
-/* Heat maps for terminals. */
-#include "heatmap.h"
+#include "heatmap_text.h"
 
 #include <math.h>
 

@@ -1,8 +1,9 @@
-#include "heatmap.h"
+#include "heatmap_words.h"
 
 #include "printf_like.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 typedef struct note_list {
   label *notes;

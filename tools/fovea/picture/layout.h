@@ -3,7 +3,7 @@
 #ifndef FOVEA_TOOLS_PICTURE_LAYOUT_H
 #define FOVEA_TOOLS_PICTURE_LAYOUT_H
 
-#include "../heatmap.h"
+#include "../heatmap_words.h"
 
 #include <cairo.h>
 

@@ -1,12 +1,9 @@
-/* A heat map, as a picture in a file or as text: a panel for each head, labels, a scale, and notes. */
-#ifndef FOVEA_TOOLS_HEATMAP_H
-#define FOVEA_TOOLS_HEATMAP_H
+/* A heat map, and its words: names of panels, labels, notes. */
+#ifndef FOVEA_TOOLS_HEATMAP_WORDS_H
+#define FOVEA_TOOLS_HEATMAP_WORDS_H
 
-#include "failure.h"
 #include "heatmap_panels.h"
 #include "label.h"
-
-#include <stdio.h>
 
 typedef struct heatmap {
   const panel_set *panels;
@@ -21,17 +18,6 @@ typedef struct heatmap {
   bool marks;                  /* frames marked_row, a row of the file's matrices */
   int64_t marked_row;
 } heatmap;
-
-/* Refuses if the program was built without cairo, which draws: the text says how to get it. */
-bool heatmap_draws(failure *why);
-
-/* Draws a PNG if the path ends in .png, a PDF if it ends in .pdf, else an SVG. */
-bool heatmap_draw(const heatmap *map, const char *path, FILE *stream, failure *why);
-
-/* Prints a character for each cell, the more ink the larger. Title, labels and notes are printed, too. */
-void heatmap_print(const heatmap *map, FILE *stream);
-
-/* ---- The words of a map -------------------------------------------------------------------------------------- */
 
 enum { TITLE_LIMIT = 100, LABEL_LIMIT = 24, NOTE_LIMIT = 160, NOTES = 5 }; /* characters; lines */
 
