@@ -112,6 +112,8 @@ set_target_properties(fovea_shared PROPERTIES
 )
 if(WIN32)
   target_compile_definitions(fovea_shared INTERFACE FOVEA_SHARED)
+elseif(NOT APPLE) # calls within the library take no detour, and no other library's function of the same name
+  target_link_options(fovea_shared PRIVATE -Wl,-Bsymbolic-functions)
 endif()
 foreach(library fovea_static fovea_shared)
   target_include_directories(${library} INTERFACE

@@ -451,6 +451,7 @@ static unsigned char *count_tasks(const fovea_plan *plan, const fovea_problem *p
   for (int64_t task = 0; task < fovea_plan_tasks(plan, phase); task++) {
     fovea_task_explanation is;
     fovea_error error;
+    fovea_task_explanation_init(&is);
     if (fovea_plan_explain_task(plan, phase, task, &is, &error) != FOVEA_OK) fail_msg("%s", error.text);
     assert_string_equal(is.work, work);
     assert_int_equal(is.engine[0] != '\0', has_engine);
@@ -510,6 +511,7 @@ static void test_tasks(void **state) {
     check_tasks(plan, &p, 0, "attention", 1, 0);
     check_tasks(plan, &p, 1, "merge", 0, 0);
   }
+  fovea_task_explanation_init(&is);
   assert_int_equal(fovea_plan_explain_task(plan, 0, 0, &is, NULL), FOVEA_OK);
   assert_string_equal(is.engine, "decoded");
   fovea_plan_destroy(plan);
@@ -522,6 +524,7 @@ static void test_task_refusals(void **state) {
   fovea_error error;
   fovea_task_explanation is, before;
   memset(&is, 0x5a, sizeof is);
+  fovea_task_explanation_init(&is);
   before = is;
   fovea_problem_init(&p, 1, 2, 2, 3, 4, 8, 8);
   fovea_problem_resolve(&p, NULL);
@@ -534,10 +537,10 @@ static void test_task_refusals(void **state) {
     const char *text;
   } cases[] = {{NULL, 0, 0, &is, "plan is NULL"},
                {plan, 0, 0, NULL, "explanation is NULL"},
-               {plan, -1, 0, &is, "phase is -1; the plan has phases 0 to 0"},
+               {plan, -1, 0, &is, "phase is -1; it must be from 0 to 0"},
                {plan, 1, 0, &is, "phase is 1"},
                {plan, 0, -1, &is, "task is -1"},
-               {plan, 0, 2, &is, "task is 2; the phase has tasks 0 to 1"}};
+               {plan, 0, 2, &is, "task is 2; it must be from 0 to 1"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     assert_int_equal(fovea_plan_explain_task(cases[i].plan, cases[i].phase, cases[i].task, cases[i].to, &error),
                      FOVEA_ERROR_ARGUMENT);

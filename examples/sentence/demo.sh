@@ -1,7 +1,7 @@
 #!/bin/bash
 # Compiles the demonstration with a C compiler, and with nothing else, and runs it.
 #   demo.sh [<compilations at once>]
-# Of the library it takes the core (docs/builds.md), which has every instruction set's kernels of exact attention. What
+# Of the library it takes the core (docs/building.md), which has every instruction set's kernels of exact attention. What
 # has not changed since the last time is not compiled again.
 set -e -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

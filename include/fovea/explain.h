@@ -97,6 +97,7 @@ FOVEA_API fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanat
 
 /* What one task of a plan computes. Texts live as long as the process. */
 typedef struct fovea_task_explanation {
+  size_t struct_size; /* set by fovea_task_explanation_init() */
   const char *work;   /* "attention", "merge" (the parts of the keys), "column sums", "max logits" */
   const char *engine; /* how rows are computed: "tiled", "decoded" or "gathered"; "": no scores are computed. As if
                          keys lay in rows, as in fovea_explanation */
@@ -107,10 +108,15 @@ typedef struct fovea_task_explanation {
   int64_t first_key, keys;   /* of the element's keys, those that no row sees included */
 } fovea_task_explanation;
 
+/* Says with which size of the struct this program was compiled. */
+static inline void fovea_task_explanation_init(fovea_task_explanation *explanation) {
+  explanation->struct_size = sizeof *explanation;
+}
+
 /* Tells what task `task` of phase `phase` computes: fovea_plan_phases(), fovea_plan_tasks(). Together the tasks of
  * the first phase have each row and head of each batch element once; if keys are split, once for each part.
- * `error` may be NULL. FOVEA_ERROR_ARGUMENT if there is no such phase or task, or a pointer is NULL. On failure
- * nothing is written. */
+ * `error` may be NULL. FOVEA_ERROR_ARGUMENT if there is no such phase or task, a pointer is NULL, or explanation
+ * was not initialised. On failure nothing is written. */
 FOVEA_API fovea_status fovea_plan_explain_task(const fovea_plan *plan, int phase, int64_t task,
                                                fovea_task_explanation *explanation, fovea_error *error);
 

@@ -7,6 +7,8 @@ class Fovea < Formula
 
   depends_on "cmake" => :build
   depends_on "ninja" => :build
+  depends_on "pkgconf" => :build
+  depends_on "cairo"
 
   def install
     args = %W[

@@ -19,6 +19,7 @@ vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
     -DFOVEA_BUILD_TESTS=OFF
     -DFOVEA_BUILD_BENCH=OFF
     -DFOVEA_BUILD_EXAMPLES=OFF
+    -DFOVEA_CAIRO=OFF
 )
 vcpkg_cmake_install()
 if("nn" IN_LIST FEATURES)

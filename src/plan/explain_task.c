@@ -3,6 +3,7 @@
 
 #include "../base/error.h"
 #include "../base/groups.h"
+#include "../base/validate.h"
 #include "parts.h"
 
 #if FOVEA_BUILDS_EXPLAIN
@@ -63,14 +64,16 @@ static void explain_task(const fovea_plan *plan, fovea_phase_kind kind, int64_t 
 
 fovea_status fovea_plan_explain_task(const fovea_plan *plan, int phase, int64_t task,
                                      fovea_task_explanation *explanation, fovea_error *error) {
-  if (!plan) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "plan is NULL");
-  if (!explanation) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "explanation is NULL");
-  if (phase < 0 || phase >= plan->phase_count)
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "phase is %jd; the plan has phases 0 to %jd", (int64_t)phase,
-                      (int64_t)plan->phase_count - 1);
-  if (task < 0 || task >= plan->phases[phase].tasks)
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "task is %jd; the phase has tasks 0 to %jd", task,
-                      plan->phases[phase].tasks - 1);
+  if (!plan || !explanation)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", plan ? "explanation" : "plan");
+  const fovea_bounded of_plan[] = {
+      {"phase", phase, 0, plan->phase_count - 1},
+      {"explanation.struct_size", (int64_t)explanation->struct_size, sizeof *explanation, sizeof *explanation}};
+  fovea_status status = fovea_validate_bounds(NULL, of_plan, 2, error);
+  if (status) return status;
+  const fovea_bounded of_phase = {"task", task, 0, plan->phases[phase].tasks - 1};
+  status = fovea_validate_bounds(NULL, &of_phase, 1, error);
+  if (status) return status;
   explain_task(plan, plan->phases[phase].kind, task, explanation);
   return FOVEA_OK;
 }

@@ -119,6 +119,7 @@ static void write_range(FILE *stream, int64_t first, int64_t count) {
 
 static void write_task(const trace *trace, int phase, int64_t task, const trace_event *event, FILE *stream) {
   fovea_task_explanation is;
+  fovea_task_explanation_init(&is);
   if (fovea_plan_explain_task(trace->plan, phase, task, &is, NULL) != FOVEA_OK) return; /* there is such a task */
   begin_event(stream, event, FIRST_WORKER_ROW + event->worker, is.work);
   fprintf(stream, "\"name\": \"%s: sequence %lld, heads ", is.engine[0] ? is.engine : is.work,
