@@ -183,8 +183,8 @@ static fovea_status check_quantiser(const subject *s) {
   return FOVEA_OK;
 }
 
-fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number, int values,
-                                fovea_error *error) {
+__attribute__((cold)) fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry,
+                                                      int64_t number, int values, fovea_error *error) {
   const subject s = {format, dim, entry, number, values, error};
   if (format->struct_size != sizeof *format)
     return refuse(&s, FOVEA_ERROR_ARGUMENT, "struct_size", (int64_t)format->struct_size,
@@ -196,8 +196,8 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
   return status ? status : check_quantiser(&s);
 }
 
-fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
-                                     fovea_error *error) {
+__attribute__((cold)) fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry,
+                                                           int64_t number, fovea_error *error) {
   const subject s = {format, dim, entry, number, 0, error};
   const int64_t group = group_of(format, dim);
   if (format->place != FOVEA_SCALES_APART || lies_along(format))

@@ -30,10 +30,39 @@ static int continues(const fovea_row_run *run, const fovea_row_list *list) {
           zeros_at(&run->coded) == list->zeros_at);
 }
 
+/* Pointers at equal distances, four at a time: decoding one row multiplies a key in some twenty cycles. */
+__attribute__((noinline, hot)) static void list_from(const char *first, int64_t step, int count, const void **to) {
+  const int64_t two = 2 * step, three = two + step, four = 4 * step;
+  int i = 0;
+  for (; i + 4 <= count; i += 4, first += four) {
+    to[i] = first;
+    to[i + 1] = first + step;
+    to[i + 2] = first + two;
+    to[i + 3] = first + three;
+  }
+  for (; i < count; i++, first += step) to[i] = first;
+}
+
+/* Panels of a segment without holes follow each other at equal distances, so that only the first is looked for. `run`
+ * begins at key `key`. Returns the key after the last that was listed. */
+static int list_panels(const fovea_row_source *source, const fovea_row_run *run, int key, int end,
+                       fovea_row_list *list) {
+  const fovea_segment *segment = source->found->segment;
+  const int64_t rest = segment->first + segment->rows - list->base;
+  const int64_t from_panel = fovea_bytes(run->type, segment->k_row);
+  if (rest < end) end = (int)rest;
+  for (const char *row = run->row; key < end; row += from_panel) {
+    const int in_panel = (int)((unsigned)key % FOVEA_PANEL_ROWS), next = key - in_panel + FOVEA_PANEL_ROWS;
+    list_from(row, run->step, (next < end ? next : end) - key, list->rows + key);
+    row -= in_panel * run->step;
+    key = next;
+  }
+  return end;
+}
+
 static void list_codes(const fovea_coded_rows *rows, int begin, int end, fovea_row_list *list) {
-  const char *codes = rows->codes, *scales = rows->scales;
-  for (int key = begin; key < end; key++, codes += rows->code_step) list->rows[key] = codes;
-  for (int key = begin; key < end; key++, scales += rows->scale_step) list->scales[key] = scales;
+  list_from(rows->codes, rows->code_step, end - begin, list->rows + begin);
+  list_from(rows->scales, rows->scale_step, end - begin, list->scales + begin);
   /* Scales that lie side by side have lines of their own, which nothing else prefetches. */
   const int64_t reach = (end - begin) * rows->scale_step;
   for (int64_t byte = 0; byte < reach && reach <= FOVEA_BLOCK_KEYS * (int64_t)sizeof(float); byte += 64)
@@ -65,11 +94,13 @@ static int lie_alike(const fovea_row_source *source, fovea_interval keys, int64_
   return !source->holes || fovea_holds_block(source->sequence, keys, base, &held);
 }
 
-void fovea_list_rows(const fovea_row_source *source, int64_t base, fovea_interval keys, int whole,
-                     fovea_row_list *list) {
-  int begin = (int)(keys.begin - base), end = (int)(keys.end - base);
-  int first = whole ? 0 : begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
-  int last = whole ? FOVEA_BLOCK_KEYS : (end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
+/* The loops are elsewhere: this needs to be small, not fast. */
+__attribute__((cold)) void fovea_list_rows(const fovea_row_source *source, int64_t base, fovea_interval keys,
+                                           int whole, fovea_row_list *list) {
+  const unsigned panel = FOVEA_PANEL_ROWS;
+  const int begin = (int)(keys.begin - base), end = (int)(keys.end - base);
+  const int first = whole ? 0 : (int)((unsigned)begin / panel * panel);
+  const int last = whole ? FOVEA_BLOCK_KEYS : (int)(((unsigned)end + panel - 1) / panel * panel);
   list->base = base;
   list->uniform = 1;
   const int alike = lie_alike(source, keys, base);
@@ -88,8 +119,12 @@ void fovea_list_rows(const fovea_row_source *source, int64_t base, fovea_interva
     /* Rows of some runs may share scales, which values of int8 mode do not. */
     if (FOVEA_BUILDS_INT8 && list->coded && run.codes->int8_rows < list->codes.int8_rows)
       list->codes.int8_rows = run.codes->int8_rows;
-    if (FOVEA_BUILDS_FORMATS && list->coded) list_codes(&run.coded, key, run_end, list);
-    for (const char *row = run.row; !list->coded && key < run_end; key++, row += run.step) list->rows[key] = row;
+    if (FOVEA_BUILDS_FORMATS && list->coded)
+      list_codes(&run.coded, key, run_end, list);
+    else if (run.panels && !source->holes)
+      run_end = list_panels(source, &run, key, end, list);
+    else
+      list_from(run.row, run.step, run_end - key, list->rows + key);
     key = run_end;
   }
   if (first < begin || last > end) repeat_ends(list, first, begin, end, last);
