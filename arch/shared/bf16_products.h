@@ -44,7 +44,7 @@ FOVEA_SHARED_FUNCTION(bf16_fetch, bf16_fetch_of, const fovea_fetch_row *rows, in
 }
 
 FOVEA_SHARED_FUNCTION(void, bf16_fetch_step, bf16_fetch *next) {
-  fetch_lines(next->lines, &next->fetch);
+  fetch_many_lines(next->lines, &next->fetch);
 }
 
 /* ---- Products ------------------------------------------------------------------------------------------------ */

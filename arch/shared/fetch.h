@@ -39,11 +39,24 @@ FOVEA_INLINE void fetch_lines(const int64_t lines, row_fetch *fetch) {
   }
 }
 
-/* The lines of `count` rows, split evenly among `steps`. */
+/* The same for many lines, row by row. */
+FOVEA_INLINE void fetch_many_lines(int64_t lines, row_fetch *fetch) {
+  while (lines > 0) {
+    const int64_t left = fetch_left(fetch), count = left < lines ? left : lines;
+    if (left <= 0) return;
+    const char *stop = fetch->line + 64 * count;
+    for (const char *line = fetch->line; line != stop; line += 64) __builtin_prefetch(line, 0, 2);
+    fetch->line = stop;
+    lines -= count;
+  }
+}
+
+/* The lines of `count` rows, split evenly among `steps`: rows of keys, then rows of values, each kind of one size. */
 FOVEA_INLINE int64_t fetch_share_of(const fovea_fetch_row *rows, int count, int64_t steps) {
-  int64_t lines = 0;
-  for (int i = 0; i < count; i++) lines += fetch_lines_of(rows[i].bytes);
-  return steps > 0 ? (lines + steps - 1) / steps : 0;
+  if (steps <= 0 || count <= 0) return 0;
+  const int64_t first = rows[0].bytes, last = rows[count - 1].bytes;
+  const int64_t lines = fetch_lines_of(first > last ? first : last) * count;
+  return (lines + steps - 1) / steps;
 }
 
 /* Prefetches what lies 2 KB after p, of rows that often follow each other: hardware stops at the end of a page. */
