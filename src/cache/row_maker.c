@@ -21,11 +21,18 @@ fovea_rotary_position fovea_rotated_position(const fovea_row_maker *maker, int64
   return fovea_listed_position(maker->piece->rotary, maker->list, maker->list_count, position - maker->list_first);
 }
 
-/* Whether angles are kept at a place. From now on they are the angles of the position. */
-static int keep(fovea_row_maker *maker, int64_t place, const fovea_rotary_position *position) {
-  const int known = maker->known[place] && memcmp(&maker->kept[place], position, sizeof *position) == 0;
-  maker->known[place] = 1;
-  maker->kept[place] = *position;
+/* Whether the angles of a row are kept at a place; if not, sets *rotated to its position. From now on they are kept.
+ * Without a list the row's number is enough to know it by. */
+static int keep(fovea_row_maker *maker, int64_t place, int64_t position, fovea_rotary_position *rotated) {
+  enum { PLAIN = 1, LISTED = 2 };
+  fovea_rotary_position *kept = &maker->kept[place];
+  const int kind = maker->list ? LISTED : PLAIN;
+  int known = maker->known[place] == kind;
+  if (known && kind == PLAIN && kept->on[0] == position) return 1;
+  *rotated = fovea_rotated_position(maker, position);
+  known = known && memcmp(kept, rotated, sizeof *kept) == 0;
+  maker->known[place] = kind;
+  *kept = *rotated;
   return known;
 }
 
@@ -49,16 +56,17 @@ static void rotate_piece(const fovea_row_maker *maker, const fovea_rotary_piece 
  * room. */
 static void rotate(fovea_row_maker *maker, int64_t position, const void *from, float *to) {
   const fovea_rotary_piece *piece = maker->piece;
-  const fovea_rotary_position rotated = fovea_rotated_position(maker, position);
+  fovea_rotary_position rotated;
   if (piece->rotary->dims / 2 <= FOVEA_ROTATE_PAIRS) {
     const int64_t place = position % FOVEA_KEPT_ANGLES;
-    if (!keep(maker, place, &rotated)) fovea_rotary_at(piece, &rotated, &maker->angles[place]);
+    if (!keep(maker, place, position, &rotated)) fovea_rotary_at(piece, &rotated, &maker->angles[place]);
     rotate_piece(maker, piece, &maker->angles[place], from, to);
     return;
   }
   fovea_rotary_piece at = *piece;
   const int all = piece->rotary->dims / 2 <= FOVEA_KEPT_ANGLES * FOVEA_ROTATE_PAIRS;
-  const int known = all && keep(maker, 0, &rotated);
+  const int known = all && keep(maker, 0, position, &rotated);
+  if (!all) rotated = fovea_rotated_position(maker, position);
   int place = 0;
   do {
     if (!known) fovea_rotary_at(&at, &rotated, &maker->angles[place]);

@@ -17,7 +17,7 @@ typedef struct fovea_row_maker {
    * each axis, and the number of position p is element p - list_first. */
   const int64_t *list;
   int64_t list_count, list_first;
-  int known[FOVEA_KEPT_ANGLES]; /* whether there are angles, and of what position */
+  int known[FOVEA_KEPT_ANGLES]; /* 0: there are no angles; else how their position is known */
   fovea_rotary_position kept[FOVEA_KEPT_ANGLES];
   fovea_rotary_angles angles[FOVEA_KEPT_ANGLES];
 } fovea_row_maker;
