@@ -21,7 +21,21 @@ static inline int fovea_nn_workers_for(int64_t tasks, double work, int most, con
 /* Runs all tasks on so many workers. `execution` was read. */
 static inline void fovea_nn_run_tasks(fovea_nn_task *run, const void *data, int64_t tasks, double work, int most,
                                       const fovea_execution *execution) {
-  (void)fovea_tasks_run(run, data, tasks, fovea_nn_workers_for(tasks, work, most, execution), execution, NULL);
+  const int workers = fovea_nn_workers_for(tasks, work, most, execution);
+  if (workers > 1)
+    (void)fovea_tasks_run(run, data, tasks, workers, execution, NULL);
+  else
+    for (int64_t task = 0; task < tasks; task++) run(data, task, 0);
+}
+
+/* Runs all steps of a call with one team, if `work` multiplications and additions are worth one and the execution, which
+ * was read, does not have one. */
+static inline void fovea_nn_run_in_team(fovea_team_function run, void *data, double work,
+                                        const fovea_execution *execution) {
+  if (execution->parallel_for || execution->threads == 1)
+    run(data, execution);
+  else
+    (void)fovea_team_run(run, data, work, execution, NULL);
 }
 
 #endif

@@ -299,6 +299,20 @@ FOVEA_API fovea_status fovea_tasks_run(void (*run)(const void *data, int64_t tas
                                        int64_t tasks, int workers, const fovea_execution *execution,
                                        fovea_error *error);
 
+/* What fovea_team_run() calls. */
+typedef void (*fovea_team_function)(void *data, const fovea_execution *execution);
+
+/* Calls run(data, execution) once, on the calling thread, with one team of threads for all calls that `run` makes with
+ * the execution that it gets: `execution` with a parallel_for that shares their tasks among the team. Between calls the
+ * team's threads wait for microseconds, then sleep; a thread that the system does not run delays the task that it has,
+ * and no other. Stacks of layers in fovea_nn run so by themselves; a model of single calls gains what beginning and ending
+ * a team costs for each of them. `work`: the multiplications and additions of all calls; if they are too few to share,
+ * if `execution` has a parallel_for, or without OpenMP, `run` gets `execution` as it is, completed. Calls with that
+ * execution are made from the calling thread only. `execution` and `error` may be NULL. FOVEA_ERROR_ARGUMENT if run is
+ * NULL; and the errors of an execution that any call refuses. Allocates nothing. Thread-safe. */
+FOVEA_API fovea_status fovea_team_run(fovea_team_function run, void *data, double work,
+                                      const fovea_execution *execution, fovea_error *error);
+
 /* Plans and runs a problem of contiguous f32 tensors in the order of the shapes above, with v_dim = qk_dim = dim
  * and the default scale. `causal` is 0 or 1, aligned bottom-right; then q_len is at most kv_len
  * (FOVEA_ERROR_ARGUMENT), and fovea_attend() takes other offsets. Runs with default threads. Allocates its scratch

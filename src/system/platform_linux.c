@@ -9,7 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 int fovea_platform_cpus(void) {
@@ -32,6 +37,38 @@ int fovea_platform_read_text(const char *path, char *text, size_t size) {
   text[length] = '\0';
   return 1;
 }
+
+uintptr_t fovea_platform_thread(void) {
+  return (uintptr_t)pthread_self();
+}
+
+void fovea_platform_yield(void) {
+  sched_yield();
+}
+
+int64_t fovea_platform_nanoseconds(void) {
+  struct timespec now = {0, 0};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+#ifdef SYS_futex
+void fovea_platform_wait(atomic_uint *word, unsigned value) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+void fovea_platform_wake(atomic_uint *word) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+#else /* 32-bit systems with 64-bit time alone */
+void fovea_platform_wait(atomic_uint *word, unsigned value) {
+  if (atomic_load(word) == value) fovea_platform_yield();
+}
+
+void fovea_platform_wake(atomic_uint *word) {
+  (void)word;
+}
+#endif
 
 long fovea_platform_process(void) {
   return (long)getpid();
@@ -56,9 +93,6 @@ uint64_t fovea_platform_arm_features(void) {
 #endif
 
 #if defined(__linux__) && defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
-
 int fovea_platform_permit_amx(void) {
   enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
   return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;

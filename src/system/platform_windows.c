@@ -20,6 +20,31 @@ int fovea_platform_read_text(const char *path, char *text, size_t size) {
   return 0;
 }
 
+uintptr_t fovea_platform_thread(void) {
+  return GetCurrentThreadId();
+}
+
+void fovea_platform_yield(void) {
+  SwitchToThread();
+}
+
+int64_t fovea_platform_nanoseconds(void) {
+  LARGE_INTEGER count, frequency; /* counts a second */
+  QueryPerformanceCounter(&count);
+  QueryPerformanceFrequency(&frequency);
+  const int64_t seconds = count.QuadPart / frequency.QuadPart, rest = count.QuadPart % frequency.QuadPart;
+  return seconds * 1000000000 + rest * 1000000000 / frequency.QuadPart;
+}
+
+/* WaitOnAddress() needs a library of its own. */
+void fovea_platform_wait(atomic_uint *word, unsigned value) {
+  if (atomic_load(word) == value) fovea_platform_yield();
+}
+
+void fovea_platform_wake(atomic_uint *word) {
+  (void)word;
+}
+
 /* Windows has no fork(). */
 long fovea_platform_process(void) {
   return 0;

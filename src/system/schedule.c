@@ -3,6 +3,7 @@
 
 #include "platform.h"
 #include "process.h"
+#include "team.h"
 
 #include <stdatomic.h>
 
@@ -22,6 +23,8 @@ static int is_forked_child(void) {
 /* Multiplications and additions that one thread does in about 15 microseconds, three times the cost of waking a
  * team. */
 static const double work_worth_a_team = 1.5e6;
+/* The same within a team, whose threads are awake. */
+static const double work_worth_a_share = 2e5;
 
 const char *fovea_schedule_threading(void) {
 #ifdef FOVEA_OPENMP
@@ -43,23 +46,118 @@ int fovea_default_threads(void) {
 #endif
 }
 
-int fovea_schedule_workers(int64_t tasks, double work, const fovea_execution *execution) {
-  int wanted = execution->threads, own = execution->parallel_for != NULL;
-  if (tasks <= 1 || work < work_worth_a_team || wanted == 1) return 1;
-  int cpus = fovea_platform_cpus();
-  if (own) {
-    if (wanted == 0) wanted = cpus;
-  } else {
+/* The most workers that an execution may have. To ask for CPUs takes as long as a small task: only if it matters. */
+static int most_workers(const fovea_execution *execution) {
+  const int wanted = execution->threads;
+  if (execution->parallel_for) return wanted > 0 ? wanted : fovea_platform_cpus();
 #ifdef FOVEA_OPENMP
-    if (omp_in_parallel() || is_forked_child()) return 1;
-    if (wanted == 0) wanted = fovea_default_threads();
-    int most = cpus > MOST_THREADS ? cpus : MOST_THREADS;
-    if (wanted > most) wanted = most;
+  if (omp_in_parallel() || is_forked_child()) return 1;
+  if (wanted == 0) return fovea_default_threads();
+  if (wanted <= MOST_THREADS) return wanted;
+  const int cpus = fovea_platform_cpus(), most = cpus > MOST_THREADS ? cpus : MOST_THREADS;
+  return wanted < most ? wanted : most;
 #else
-    return 1;
+  return 1;
 #endif
-  }
+}
+
+int fovea_schedule_workers(int64_t tasks, double work, const fovea_execution *execution) {
+  const double least = execution->parallel_for == fovea_team_share ? work_worth_a_share : work_worth_a_team;
+  if (tasks <= 1 || work < least || execution->threads == 1) return 1;
+  const int wanted = most_workers(execution);
   return wanted < tasks ? wanted : (int)tasks;
+}
+
+#ifdef FOVEA_OPENMP
+/* ---- Threads that do not run ---------------------------------------------------------------------------------- */
+
+/* At the end of a team all wait for each thread, also for one that the system does not run because another process
+ * has its CPU: for milliseconds, where a call of the calling thread alone may take less. After such a wait, calls stay
+ * on the calling thread for as long as it took; if the next team waits, too, for twice as long, up to eight times.
+ * Whole numbers: the caller's floating-point environment may trap what is inexact. */
+static atomic_llong alone_until; /* nanoseconds; 0: a team is welcome */
+static atomic_int waits;         /* teams, one after the other, that waited */
+
+/* Whether a team that took `total` waited: `lost` went by after the first thread had nothing left to do, with tasks of
+ * `task` on average. The time of two tasks is how a team ends, and to wake a thread takes up to 0.2 ms. */
+static int has_waited(int64_t total, int64_t lost, int64_t task) {
+  enum { SHORT_WAIT = 400000, SMALL_PART = 8 };
+  return lost >= SHORT_WAIT + 2 * task && lost * SMALL_PART >= total;
+}
+
+static int stays_alone(void) {
+  const long long until = atomic_load_explicit(&alone_until, memory_order_relaxed);
+  if (until == 0) return 0;
+  if (fovea_platform_nanoseconds() < until) return 1;
+  atomic_store_explicit(&alone_until, 0, memory_order_relaxed);
+  return 0;
+}
+
+/* Of a team that began at `start`; `idle`: the first thread had nothing left to do. */
+static void note_lost_time(int64_t start, int64_t idle, int64_t end, int64_t task) {
+  enum { MOST_DOUBLINGS = 3 };
+  const int before = atomic_load_explicit(&waits, memory_order_relaxed);
+  if (has_waited(end - start, end - idle, task)) {
+    const int64_t alone = (end - idle) << (before < MOST_DOUBLINGS ? before : MOST_DOUBLINGS);
+    atomic_store_explicit(&alone_until, end + alone, memory_order_relaxed);
+    if (before < MOST_DOUBLINGS) atomic_store_explicit(&waits, before + 1, memory_order_relaxed);
+  } else if (before > 0) {
+    atomic_store_explicit(&waits, 0, memory_order_relaxed);
+  }
+}
+
+static void run_team(const fovea_phase *phase, const void *data, int workers) {
+  /* If a program has two OpenMP runtimes, omp_get_thread_num() may belong to the other one and give all threads
+   * the same number. So workers are counted here. */
+  const int64_t tasks = phase->tasks, start = fovea_platform_nanoseconds();
+  atomic_int begun = 0, ended = 0;
+  atomic_llong idle = start; /* when the first thread had nothing left to do */
+#pragma omp parallel num_threads(workers)
+  {
+    int worker = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+#pragma omp for schedule(dynamic, 1) nowait
+    for (int64_t task = 0; task < tasks; task++) phase->run(data, task, worker);
+    if (atomic_fetch_add_explicit(&ended, 1, memory_order_relaxed) == 0)
+      atomic_store_explicit(&idle, fovea_platform_nanoseconds(), memory_order_relaxed);
+  }
+  const int64_t end = fovea_platform_nanoseconds(), first = atomic_load_explicit(&idle, memory_order_relaxed);
+  note_lost_time(start, first, end, (first - start) / tasks * workers);
+}
+
+static void run_with_team(fovea_team_function run, void *data, const fovea_execution *given, int workers) {
+  const uintptr_t leader = fovea_platform_thread();
+  const int64_t start = fovea_platform_nanoseconds();
+  int64_t done = start;
+  fovea_execution execution = *given;
+  fovea_team team;
+  atomic_int begun = 0;
+  fovea_team_begin(&team);
+  execution.threads = workers;
+  execution.parallel_for = fovea_team_share;
+  execution.parallel_context = &team;
+#pragma omp parallel num_threads(workers)
+  {
+    if (fovea_platform_thread() == leader) {
+      run(data, &execution);
+      done = fovea_platform_nanoseconds();
+      fovea_team_end(&team);
+    } else {
+      fovea_team_help(&team, atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed) + 1);
+    }
+  }
+  note_lost_time(start, done, fovea_platform_nanoseconds(), 0);
+}
+#endif
+
+void fovea_schedule_team(fovea_team_function run, void *data, const fovea_execution *execution, int workers) {
+#ifdef FOVEA_OPENMP
+  if (workers > 1 && !execution->parallel_for && !stays_alone()) {
+    run_with_team(run, data, execution, workers);
+    return;
+  }
+#endif
+  (void)workers;
+  run(data, execution);
 }
 
 typedef struct running_phase {
@@ -82,24 +180,31 @@ static void run_phase(const fovea_phase *phase, const void *data, const fovea_ex
     return;
   }
 #ifdef FOVEA_OPENMP
-  if (workers > 1) {
-    /* If a program has two OpenMP runtimes, omp_get_thread_num() may belong to the other one and give all threads
-     * the same number. So workers are counted here. */
-    atomic_int begun = 0;
-#pragma omp parallel num_threads(workers)
-    {
-      int worker = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
-#pragma omp for schedule(dynamic, 1)
-      for (int64_t task = 0; task < tasks; task++) phase->run(data, task, worker);
-    }
+  if (workers > 1 && !stays_alone()) {
+    run_team(phase, data, workers);
     return;
   }
 #endif
   for (int64_t task = 0; task < tasks; task++) phase->run(data, task, 0);
 }
 
+typedef struct running_job {
+  const fovea_job *job;
+  int workers;
+} running_job;
+
+static void run_phases(void *data, const fovea_execution *execution) {
+  const running_job *running = data;
+  const fovea_job *job = running->job;
+  for (int i = 0; i < job->phase_count; i++) run_phase(&job->phases[i], job->data, execution, running->workers);
+}
+
 void fovea_schedule_run(const fovea_job *job, const fovea_execution *execution, int workers) {
-  for (int i = 0; i < job->phase_count; i++) run_phase(&job->phases[i], job->data, execution, workers);
+  running_job running = {job, workers};
+  if (job->phase_count > 1)
+    fovea_schedule_team(run_phases, &running, execution, workers);
+  else
+    run_phases(&running, execution);
 }
 
 /* Moving an element, rotated or converted, takes the time of so many multiplications and additions. */

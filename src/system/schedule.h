@@ -29,6 +29,10 @@ int fovea_schedule_workers(int64_t tasks, double work, const fovea_execution *ex
 /* Runs every task of every phase on that many workers. */
 void fovea_schedule_run(const fovea_job *job, const fovea_execution *execution, int workers);
 
+/* Calls run(data, execution) on the calling thread, with an execution that shares tasks among one team of so many
+ * workers, if there can be one. */
+void fovea_schedule_team(fovea_team_function run, void *data, const fovea_execution *execution, int workers);
+
 /* Runs the tasks of a row-wise call that moves `elements`, and needs no scratch. `execution` is the caller's,
  * completed. */
 void fovea_schedule_rows(void (*run)(const void *data, int64_t task, int worker), const void *data, int64_t tasks,

@@ -25,3 +25,13 @@ fovea_status fovea_tasks_run(void (*run)(const void *data, int64_t task, int wor
   fovea_schedule_run(&job, &complete, workers < most ? workers : most);
   return FOVEA_OK;
 }
+
+fovea_status fovea_team_run(fovea_team_function run, void *data, double work, const fovea_execution *execution,
+                            fovea_error *error) {
+  fovea_execution complete;
+  if (!run) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "run is NULL");
+  const fovea_status status = fovea_read_execution(execution, &complete, error);
+  if (status) return status;
+  fovea_schedule_team(run, data, &complete, fovea_schedule_workers(INT64_MAX, work, &complete));
+  return FOVEA_OK;
+}
