@@ -45,11 +45,41 @@ typedef struct fovea_nn_dot_args {
 
 typedef void fovea_nn_dot_function(const fovea_nn_dot_args *args);
 
+/* Lines that a register tile prefetches, one for every two dims. */
+typedef struct fovea_nn_ahead {
+  const char *begin;
+  int64_t step; /* bytes from line to line */
+} fovea_nn_ahead;
+
+/* A register tile of many rows: sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums + these. */
+typedef struct fovea_nn_tile_args {
+  const float *x;       /* packed: [dim][row] */
+  const float *weights; /* f32 panels: the first dim */
+  int64_t panel_stride; /* elements */
+  int rows;             /* even, from fovea_nn_kernels.tile_least to tile_rows */
+  int dims;             /* up to FOVEA_DOT_PIECE */
+  int begun;
+  float *sums;              /* rows of fovea_nn_kernels.tile_outs */
+  fovea_nn_ahead near, far; /* what is read next: into the first-level cache, and into the second */
+} fovea_nn_tile_args;
+
+/* Packs a piece of a tile's rows of x: to[dim][row]. Rows that do not exist become zeros. */
+typedef struct fovea_nn_pack_args {
+  const float *x; /* the first dim of the first row */
+  int64_t x_stride;
+  int rows;      /* that exist */
+  int tile_rows; /* of `to` */
+  int dims;
+  float *to; /* FOVEA_NN_PACK_MORE numbers after it may be overwritten */
+} fovea_nn_pack_args;
+#define FOVEA_NN_PACK_MORE 16
+
 /* y = act(sums + bias) * gate + residual, each step if it is there. */
 typedef struct fovea_nn_finish_args {
-  const float *sums; /* rows of FOVEA_NN_OUTS */
-  int rows, outs;
-  const float *bias; /* of the first output; NULL: none */
+  const float *sums;
+  int64_t sum_stride; /* from row to row */
+  int rows, outs;     /* up to FOVEA_NN_OUTS */
+  const float *bias;  /* of the first output; NULL: none */
   fovea_nn_activation activation;
   fovea_nn_rows gate, residual, y;
 } fovea_nn_finish_args;
@@ -146,6 +176,12 @@ typedef struct fovea_nn_kernels {
   void (*widen_weights)(const fovea_nn_widen_args *args);
   fovea_nn_dot_function *dot;
   fovea_nn_dot_function *dot_few; /* up to FOVEA_NN_FEW_ROWS rows, panels of 16 bits */
+  int tile_rows, tile_least;      /* the most and the fewest rows of tile() */
+  int tile_outs;                  /* outputs of tile(): whole panels */
+  int task_tiles, task_outs; /* that share packed rows, and whose sums fit into half of the second-level cache */
+  int64_t many_weights;      /* the fewest weights for which tile() is faster than dot() */
+  void (*tile)(const fovea_nn_tile_args *args);
+  void (*pack)(const fovea_nn_pack_args *args);
   void (*finish)(const fovea_nn_finish_args *args);
   void (*embed)(const fovea_nn_embed_args *args);
   void (*activate)(const fovea_nn_activate_args *args);

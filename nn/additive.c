@@ -8,6 +8,7 @@
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "call_plan.h"
+#include "linear.h"
 #include "row_job.h"
 #include "tasks.h"
 
@@ -119,7 +120,7 @@ static fovea_status project(const fovea_nn_linear *linear, const void *from, fov
     fovea_nn_linear_rows_init(&call, linear, rows, x, to + i * result->batch);
     call.x_type = type;
     call.x_stride = stride;
-    const fovea_status status = fovea_nn_linear_run(linear, &call, execution, error);
+    const fovea_status status = fovea_nn_run_linear(linear, &call, execution, error);
     if (status) return status;
   }
   return FOVEA_OK;

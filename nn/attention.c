@@ -4,6 +4,7 @@
 #include "defaults.h"
 #include "layer_scratch.h"
 #include "linear.h"
+#include "tasks.h"
 
 #include "../src/base/caller.h"
 #include "../src/base/memory.h"
@@ -22,11 +23,27 @@ static uint64_t bytes_of(const fovea_nn_heads *heads) {
   return fovea_nn_bytes(heads->rows, heads->heads, heads->dim);
 }
 
-/* The run that a plan is bound to, the scratch of attention itself, and the rows. */
-static scratch_layout lay_out(const fovea_nn_attention_call *call, const fovea_plan *plan, int workers) {
+/* The bytes of scratch that the largest of the linear layers uses. */
+static uint64_t bytes_of_layers(const fovea_nn_attention_call *call, const fovea_execution *execution) {
+  const fovea_nn_attention *a = &call->attention;
+  const fovea_nn_linear *const linears[] = {a->query, a->key, a->value, a->output};
+  const int64_t rows[] = {call->q.rows, call->k.rows, call->v.rows, call->q.rows};
+  uint64_t most = 0;
+  for (int i = 0; i < 4; i++) {
+    const uint64_t bytes = linears[i] ? fovea_nn_linear_bytes(linears[i], rows[i], execution) : 0;
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+/* The run that a plan is bound to, the scratch of attention itself or of a linear layer before and after it, and the
+ * rows. */
+static scratch_layout lay_out(const fovea_nn_attention_call *call, const fovea_plan *plan, int workers,
+                              const fovea_execution *execution) {
+  const uint64_t run = fovea_plan_scratch_size(plan, workers), layers = bytes_of_layers(call, execution);
   scratch_layout layout = {0};
   layout.bound = fovea_nn_reserve(&layout.all, fovea_run_size(plan));
-  layout.run = fovea_nn_reserve(&layout.all, fovea_plan_scratch_size(plan, workers));
+  layout.run = fovea_nn_reserve(&layout.all, run > layers ? run : layers);
   layout.q = fovea_nn_reserve(&layout.all, bytes_of(&call->q));
   layout.k = fovea_nn_reserve(&layout.all, bytes_of(&call->k));
   layout.v = fovea_nn_reserve(&layout.all, bytes_of(&call->v));
@@ -35,19 +52,20 @@ static scratch_layout lay_out(const fovea_nn_attention_call *call, const fovea_p
   return layout;
 }
 
-/* One projection: the rows of `from` through `linear` into f32 heads. */
-static fovea_status project(const fovea_nn_linear *linear, const void *from, fovea_type type, int64_t stride,
-                            const fovea_nn_heads *to, const fovea_execution *execution, fovea_error *error) {
+/* One projection: the rows of `from` through `linear` into f32 heads. Layers and memories were checked, but not x: the
+ * projection of queries, which is the first, checks it. */
+static fovea_status project(const fovea_nn_attention_call *call, const fovea_nn_linear *linear, const void *from,
+                            fovea_type type, int64_t stride, const fovea_nn_heads *to, fovea_error *error) {
   fovea_nn_linear_rows rows;
   fovea_nn_linear_rows_init(&rows, linear, to->rows, from, to->numbers);
   rows.x_type = type;
   rows.x_stride = stride;
-  return fovea_nn_linear_run(linear, &rows, execution, error);
+  return linear == call->attention.query ? fovea_nn_run_linear(linear, &rows, &call->layers, error)
+                                         : fovea_nn_multiply(linear, &rows, &call->layers, error);
 }
 
 static fovea_status rotate(const fovea_nn_attention_call *call, const fovea_nn_heads *heads, fovea_strides strides,
-                           int64_t length, const int32_t *cu_seqlens, int at_rows, const fovea_execution *execution,
-                           fovea_error *error) {
+                           int64_t length, const int32_t *cu_seqlens, int at_rows, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;
   fovea_rotation rotation;
   fovea_rotation_init(&rotation, call->problem.batch, heads->heads, length, heads->dim, heads->numbers,
@@ -61,11 +79,10 @@ static fovea_status rotate(const fovea_nn_attention_call *call, const fovea_nn_h
   } else {
     rotation.positions = t->memory_positions;
   }
-  return fovea_rotary_apply(call->attention.rotary, &rotation, execution, error);
+  return fovea_rotary_apply(call->attention.rotary, &rotation, &call->rows, error);
 }
 
-static fovea_status append(const fovea_nn_attention_call *call, const fovea_execution *execution,
-                           fovea_error *error) {
+static fovea_status append(const fovea_nn_attention_call *call, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;
   const fovea_problem *p = &call->problem;
   fovea_new_rows rows;
@@ -79,12 +96,11 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   rows.cu_seqlens = p->cu_seqlens_q;
   if (!p->cu_seqlens_q) rows.row_lens = p->q_lens;
   rows.layer = t->cache.layer;
-  return fovea_append(&rows, call->attention.rotary, execution, error);
+  return fovea_append(&rows, call->attention.rotary, &call->rows, error);
 }
 
 /* Keys or values of one batch element after the other, each after the row of the bias. */
-static fovea_status project_after_bias(const fovea_nn_attention_call *call, int values,
-                                       const fovea_execution *execution, fovea_error *error) {
+static fovea_status project_after_bias(const fovea_nn_attention_call *call, int values, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;
   const fovea_nn_linear *linear = values ? call->attention.value : call->attention.key;
   const float *bias = values ? call->attention.bias_value : call->attention.bias_key;
@@ -104,40 +120,37 @@ static fovea_status project_after_bias(const fovea_nn_attention_call *call, int 
     call_rows.x_type = type;
     call_rows.x_stride = t->rows_first ? batch * stride : stride;
     call_rows.y_stride = strides.row;
-    status = fovea_nn_linear_run(linear, &call_rows, execution, error);
+    status = fovea_nn_multiply(linear, &call_rows, &call->layers, error);
   }
   return status;
 }
 
-static fovea_status project_memory(const fovea_nn_attention_call *call, const fovea_execution *execution,
-                                   fovea_error *error) {
+static fovea_status project_memory(const fovea_nn_attention_call *call, fovea_error *error) {
   const fovea_nn_attention *a = &call->attention;
   const fovea_nn_attention_tensors *t = &call->tensors;
   fovea_status status;
   if (a->bias_key) {
-    status = project_after_bias(call, 0, execution, error);
-    return status ? status : project_after_bias(call, 1, execution, error);
+    status = project_after_bias(call, 0, error);
+    return status ? status : project_after_bias(call, 1, error);
   }
-  status = project(a->key, t->memory, t->memory_type, t->memory_stride, &call->k, execution, error);
+  status = project(call, a->key, t->memory, t->memory_type, t->memory_stride, &call->k, error);
   if (status) return status;
-  return project(a->value, t->memory_values, t->memory_values_type, t->memory_values_stride, &call->v, execution,
-                 error);
+  return project(call, a->value, t->memory_values, t->memory_values_type, t->memory_values_stride, &call->v, error);
 }
 
 /* Queries, and new keys and values, rotated for their positions. */
-static fovea_status make_heads(const fovea_nn_attention_call *call, const fovea_execution *execution,
-                               fovea_error *error) {
+static fovea_status make_heads(const fovea_nn_attention_call *call, fovea_error *error) {
   const fovea_nn_attention *a = &call->attention;
   const fovea_nn_attention_tensors *t = &call->tensors;
   const fovea_problem *p = &call->problem;
-  fovea_status status = project(a->query, t->x, t->x_type, t->x_stride, &call->q, execution, error);
-  if (!status && a->key) status = project_memory(call, execution, error);
+  fovea_status status = project(call, a->query, t->x, t->x_type, t->x_stride, &call->q, error);
+  if (!status && a->key) status = project_memory(call, error);
   if (!status && a->rotary) {
-    status = rotate(call, &call->q, p->q_strides, p->q_len, p->cu_seqlens_q, 1, execution, error);
+    status = rotate(call, &call->q, p->q_strides, p->q_len, p->cu_seqlens_q, 1, error);
   }
-  if (!status && p->cache.segmented && a->key) return append(call, execution, error);
+  if (!status && p->cache.segmented && a->key) return append(call, error);
   if (!status && a->rotary && !p->cache.segmented) {
-    status = rotate(call, &call->k, p->k_strides, p->kv_len, p->cu_seqlens_kv, call->from_rows, execution, error);
+    status = rotate(call, &call->k, p->k_strides, p->kv_len, p->cu_seqlens_kv, call->from_rows, error);
   }
   return status;
 }
@@ -175,15 +188,11 @@ static fovea_tensors make_tensors(const fovea_nn_attention_call *call) {
 
 /* Attention, and the output's layer. */
 static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan *plan,
-                           const fovea_tensors *tensors, void *scratch, size_t size,
-                           const fovea_execution *rows_execution, fovea_error *error) {
+                           const fovea_tensors *tensors, fovea_error *error) {
   const fovea_nn_linear_rows rows = output_rows(call);
-  fovea_execution execution = call->execution;
-  execution.scratch = scratch;
-  execution.scratch_size = size;
-  fovea_status status = fovea_plan_run(plan, tensors, &execution, error);
-  if (!status && call->attention.average_scores) status = fovea_nn_average_scores(call, rows_execution, error);
-  return status ? status : fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
+  fovea_status status = fovea_plan_run(plan, tensors, &call->layers, error);
+  if (!status && call->attention.average_scores) status = fovea_nn_average_scores(call, &call->rows, error);
+  return status ? status : fovea_nn_multiply(call->attention.output, &rows, &call->layers, error);
 }
 
 /* Attention does not write rows of a packed batch that belong to no sequence. */
@@ -196,7 +205,8 @@ static void clear_gaps(const fovea_nn_attention_call *call) {
 static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, char *memory,
                         const scratch_layout *layout, int only_checked, fovea_error *error) {
   const int appends = call->problem.cache.segmented && call->attention.key;
-  const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
+  call->rows = fovea_nn_without_scratch(&call->execution);
+  call->layers = fovea_nn_with_scratch(&call->execution, memory + layout->run, layout->q - layout->run);
   call->q.numbers = (float *)(void *)(memory + layout->q);
   call->k.numbers = (float *)(void *)(memory + layout->k);
   call->v.numbers = (float *)(void *)(memory + layout->v);
@@ -207,15 +217,15 @@ static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, c
   const fovea_tensors tensors = make_tensors(call);
   if (!status && (appends || only_checked)) {
     fovea_run *bound;
-    status =
-        fovea_run_bind(plan, &tensors, fovea_nn_workers(&call->execution), memory + layout->run,
-                       layout->q - layout->run, memory + layout->bound, layout->run - layout->bound, &bound, error);
+    status = fovea_run_bind(plan, &tensors, fovea_nn_workers(&call->execution), call->layers.scratch,
+                            call->layers.scratch_size, memory + layout->bound, layout->run - layout->bound, &bound,
+                            error);
   }
   if (status || only_checked) return status;
-  status = make_heads(call, &rows, error);
+  status = make_heads(call, error);
   if (status) return status;
   clear_gaps(call);
-  return attend(call, plan, &tensors, memory + layout->run, layout->q - layout->run, &rows, error);
+  return attend(call, plan, &tensors, error);
 }
 
 /* What of a layer its plan depends on. */
@@ -223,17 +233,41 @@ static int kind_of(const fovea_nn_attention_call *call) {
   return (call->attention.bias_key != NULL) + 2 * (call->attention.average_scores != 0);
 }
 
+typedef struct attention_run {
+  fovea_nn_attention_call *call;
+  const fovea_plan *plan;
+  char *memory;
+  const scratch_layout *layout;
+  int only_checked;
+  fovea_status status;
+  fovea_error *error;
+} attention_run;
+
+static void run_in_team(void *data, const fovea_execution *execution) {
+  attention_run *r = data;
+  r->call->execution = *execution;
+  r->status = run(r->call, r->plan, r->memory, r->layout, r->only_checked, r->error);
+}
+
+/* Multiplications and additions of the projections of queries and of the output. */
+static double work_of(const fovea_nn_attention_call *call) {
+  const fovea_nn_linear *q = call->attention.query, *o = call->attention.output;
+  return (double)call->q.rows * ((double)q->in * (double)q->out + (double)o->in * (double)o->out);
+}
+
 /* In scratch from byte `before` on, or in memory that is allocated. */
 static fovea_status run_in_memory(fovea_nn_attention_call *call, const fovea_plan *plan, size_t before,
                                   int only_checked, fovea_error *error) {
+  const fovea_execution execution = call->execution, *e = &execution;
   char *memory;
   void *allocated;
-  scratch_layout layout = lay_out(call, plan, fovea_nn_workers(&call->execution));
+  scratch_layout layout = lay_out(call, plan, fovea_nn_workers(e), e);
   layout.all.before = before;
-  fovea_status status = fovea_nn_obtain(&layout.all, &call->execution, &memory, &allocated, error);
-  if (!status) status = run(call, plan, memory, &layout, only_checked, error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  const fovea_status status = fovea_nn_obtain(&layout.all, e, &memory, &allocated, error);
+  attention_run r = {call, plan, memory, &layout, only_checked, status, error};
+  if (!status) fovea_nn_run_in_team(run_in_team, &r, only_checked ? 0.0 : work_of(call), e);
+  fovea_release(&e->allocator, allocated);
+  return r.status;
 }
 
 fovea_status fovea_nn_run_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
@@ -274,7 +308,7 @@ fovea_status fovea_nn_measure_attention(const fovea_nn_attention *attention, con
   fovea_nn_place_heads(&call.problem, rows_first, &call);
   const fovea_plan *found;
   status = fovea_nn_find_plan(plan, &call.problem, kind_of(&call), &found, error);
-  if (!status) *all = lay_out(&call, found, workers).all;
+  if (!status) *all = lay_out(&call, found, workers, plan->memory->execution).all;
   return status;
 }
 

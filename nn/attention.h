@@ -32,6 +32,7 @@ typedef struct fovea_nn_attention_call {
   fovea_problem problem;       /* with the strides of the projections */
   fovea_strides score_strides; /* as the caller gave them */
   fovea_execution execution;
+  fovea_execution rows, layers; /* of the steps: without scratch, and with scratch for linear layers */
   fovea_nn_heads q, k, v, o;
   int64_t memory_rows;
   fovea_nn_output outputs[FOVEA_NN_OUTPUT_COUNT]; /* the caller's */

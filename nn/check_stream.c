@@ -156,7 +156,7 @@ static fovea_status read_streaming(const fovea_nn_streaming *given, fovea_nn_str
 static fovea_status check_linear(const fovea_nn_linear *linear, fovea_error *error) {
   fovea_nn_linear_rows rows;
   fovea_nn_linear_rows_init(&rows, linear, 0, NULL, NULL);
-  return fovea_nn_linear_run(linear, &rows, NULL, error);
+  return fovea_nn_run_linear(linear, &rows, NULL, error);
 }
 
 static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {

@@ -3,6 +3,7 @@
 #include "../src/base/memory.h"
 #include "defaults.h"
 #include "encoder_call.h"
+#include "tasks.h"
 
 #include <string.h>
 
@@ -104,10 +105,30 @@ static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_nn_plan
   return normalise(call, e->final_norm, call->hidden, call->rows.y, &rows, error);
 }
 
+typedef struct encoder_run {
+  fovea_nn_encoder_call *call;
+  char *memory;
+  fovea_nn_plans *plans;
+  fovea_status status;
+  fovea_error *error;
+} encoder_run;
+
+static void run_in_team(void *data, const fovea_execution *execution) {
+  encoder_run *r = data;
+  r->call->execution = *execution;
+  r->status = run(r->call, r->memory, r->plans, r->error);
+}
+
+/* About as many multiplications and additions as the layers make, if they are four times as wide inside. */
+static double work_of(const fovea_nn_encoder_call *call) {
+  const double layer = 12.0 * (double)call->dim * (double)call->dim;
+  return (double)call->row_count * (double)call->encoder.count * layer;
+}
+
 /* In scratch after the plans of the stack itself, or in memory that is allocated. */
 static fovea_status run_in_memory(fovea_nn_encoder_call *call, fovea_nn_plans *plans,
                                   const fovea_nn_plan_memory *own_plans, fovea_error *error) {
-  const fovea_execution *e = &call->execution;
+  const fovea_execution execution = call->execution, *e = &execution;
   char *memory;
   void *allocated;
   fovea_status status = fovea_nn_measure_encoder(call, fovea_nn_workers(e), plans, error);
@@ -115,9 +136,10 @@ static fovea_status run_in_memory(fovea_nn_encoder_call *call, fovea_nn_plans *p
   if (status) return status;
   if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
   status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
-  if (!status) status = run(call, memory, plans, error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  encoder_run r = {call, memory, plans, status, error};
+  if (!status) fovea_nn_run_in_team(run_in_team, &r, work_of(call), e);
+  fovea_release(&e->allocator, allocated);
+  return r.status;
 }
 
 fovea_status fovea_nn_run_stack(fovea_nn_stack_names names, const fovea_nn_encoder *encoder,

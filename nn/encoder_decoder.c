@@ -172,7 +172,7 @@ static fovea_status run(coding_call *call, char *memory, fovea_error *error) {
   if (!status)
     status = fovea_nn_run_stack(target_names, call->model.decoder, &target, &execution, &call->target_plans, error);
   if (status || !call->model.output) return status;
-  return fovea_nn_linear_run(call->model.output, &rows, &rows_execution, error);
+  return fovea_nn_run_linear(call->model.output, &rows, &rows_execution, error);
 }
 
 static fovea_status run_in_memory(coding_call *call, fovea_error *error) {

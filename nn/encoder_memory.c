@@ -179,7 +179,7 @@ static fovea_status project(const memory_call *call, const fovea_nn_linear *line
   fovea_nn_linear_rows_init(&rows, linear, from.rows, from.data, to);
   rows.x_type = from.type;
   rows.x_stride = from.stride;
-  return fovea_nn_linear_run(linear, &rows, execution, error);
+  return fovea_nn_run_linear(linear, &rows, execution, error);
 }
 
 static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, float *v, fovea_error *error) {

@@ -65,6 +65,13 @@ fovea_execution fovea_nn_without_scratch(const fovea_execution *execution) {
   return rows;
 }
 
+fovea_execution fovea_nn_with_scratch(const fovea_execution *execution, void *scratch, size_t size) {
+  fovea_execution layers = *execution;
+  layers.scratch = scratch;
+  layers.scratch_size = size;
+  return layers;
+}
+
 fovea_execution fovea_nn_alone(const fovea_execution *execution) {
   fovea_execution alone = fovea_nn_without_scratch(execution);
   alone.threads = 1;

@@ -38,6 +38,8 @@ int fovea_nn_workers(const fovea_execution *execution);
 
 /* The same execution without the scratch, for row-wise calls. */
 fovea_execution fovea_nn_without_scratch(const fovea_execution *execution);
+/* The same execution with scratch that is a part of the caller's, for linear layers. */
+fovea_execution fovea_nn_with_scratch(const fovea_execution *execution, void *scratch, size_t size);
 
 /* The same kernels on the calling thread alone, without the scratch. */
 fovea_execution fovea_nn_alone(const fovea_execution *execution);

@@ -2,11 +2,15 @@
 
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
+#include "../src/base/memory.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "choose_table.h"
 #include "defaults.h"
+#include "layer_scratch.h"
+#include "linear_many.h"
 #include "matrix.h"
+#include "scores.h"
 #include "tasks.h"
 
 int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type) {
@@ -141,6 +145,7 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
   const int x_copied = rows->x_type != FOVEA_F32, few = rows->rows <= FOVEA_NN_FEW_ROWS;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const int weights_copied = !in_panels || (linear->weight_type != FOVEA_F32 && !few);
+  job.in_place = !x_copied && !weights_copied;
   job.x_rows = x_copied ? FOVEA_NN_COPIED_ROWS / kernels->row_step * kernels->row_step : FOVEA_NN_TASK_ROWS;
   job.weight_panels = weights_copied ? FOVEA_NN_COPIED_PANELS : FOVEA_NN_PANELS;
   job.block_rows = fovea_nn_padded((rows->rows + blocks - 1) / blocks, kernels->row_step);
@@ -166,25 +171,139 @@ static fovea_status choose_pairs(const fovea_nn_linear *linear, const fovea_nn_l
   return fovea_nn_dispatch_pairs(isa, pairs, error);
 }
 
-fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_linear_rows *given_rows,
-                                 const fovea_execution *given_execution, fovea_error *error) {
+/* A call that was read and checked. */
+typedef struct linear_call {
   fovea_nn_linear linear;
   fovea_nn_linear_rows rows;
   fovea_execution execution;
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs;
-  fovea_status status = fovea_nn_read_linear("linear", given, &linear, error);
-  if (!status) status = fovea_nn_read_linear_rows(given_rows, &linear, &rows, error);
-  if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
-  if (!status) status = fovea_nn_check_linear("linear", &linear, error);
-  if (!status) status = fovea_nn_check_linear_rows(&linear, &rows, error);
-  if (!status) status = fovea_nn_dispatch(execution.isa, &kernels, error);
-  if (!status) status = choose_pairs(&linear, &rows, execution.isa, &pairs, error);
+  double work;
+  int workers;
+  fovea_nn_many many;
+  int is_many;
+} linear_call;
+
+static fovea_status read_call(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                              const fovea_execution *execution, linear_call *call, fovea_error *error) {
+  fovea_status status = fovea_nn_read_linear("linear", linear, &call->linear, error);
+  if (!status) status = fovea_nn_read_linear_rows(rows, &call->linear, &call->rows, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  return status;
+}
+
+static fovea_status check_call(const linear_call *call, fovea_error *error) {
+  const fovea_status status = fovea_nn_check_linear("linear", &call->linear, error);
+  return status ? status : fovea_nn_check_linear_rows(&call->linear, &call->rows, error);
+}
+
+/* Chooses the kernels and cuts the rows. */
+static fovea_status cut_call(linear_call *call, fovea_error *error) {
+  const fovea_nn_linear_rows *r = &call->rows;
+  fovea_status status = fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
+  if (!status) status = choose_pairs(&call->linear, r, call->execution.isa, &call->pairs, error);
   if (status) return status;
-  if (rows.rows == 0) return FOVEA_OK;
-  const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
-  const int workers = fovea_tasks_workers(INT64_MAX, work, &execution);
-  const fovea_nn_linear_job job = make_job(&linear, &rows, kernels, pairs, workers);
-  fovea_nn_run_tasks(fovea_nn_linear_task, &job, job.tasks, work, INT_MAX, &execution);
+  call->work = (double)r->rows * (double)call->linear.in * (double)call->linear.out;
+  call->workers = fovea_tasks_workers(INT64_MAX, call->work, &call->execution);
+  call->is_many = !call->pairs && fovea_nn_cut_many(&call->linear, r, call->kernels, call->workers, &call->many);
   return FOVEA_OK;
+}
+
+static fovea_nn_scratch scratch_of(const linear_call *call) {
+  fovea_nn_scratch all = {0};
+  if (call->is_many) fovea_nn_reserve(&all, fovea_nn_product((uint64_t)call->workers, call->many.task_bytes));
+  return all;
+}
+
+/* In so many bytes of memory; if they are too few for one worker, in small tiles. */
+static void run_call(linear_call *call, char *memory, size_t size) {
+  const size_t most = call->is_many ? size / call->many.task_bytes : 0;
+  if (call->rows.rows == 0) return;
+  if (most > 0) {
+    call->many.memory = memory;
+    fovea_nn_run_tasks(fovea_nn_many_task, &call->many, fovea_nn_many_tasks(&call->many), call->work,
+                       most > INT_MAX ? INT_MAX : (int)most, &call->execution);
+    return;
+  }
+  const fovea_nn_linear_job job = make_job(&call->linear, &call->rows, call->kernels, call->pairs, call->workers);
+  fovea_nn_run_tasks(fovea_nn_linear_task, &job, job.tasks, call->work, INT_MAX, &call->execution);
+}
+
+static fovea_status run_in_scratch(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                   const fovea_execution *execution, int is_checked, fovea_error *error) {
+  linear_call call;
+  fovea_status status = read_call(linear, rows, execution, &call, error);
+  if (!status && !is_checked) status = check_call(&call, error);
+  if (!status) status = cut_call(&call, error);
+  if (!status) run_call(&call, call.execution.scratch, call.execution.scratch_size);
+  return status;
+}
+
+fovea_status fovea_nn_run_linear(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                 const fovea_execution *execution, fovea_error *error) {
+  return run_in_scratch(linear, rows, execution, 0, error);
+}
+
+fovea_status fovea_nn_multiply(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                               const fovea_execution *execution, fovea_error *error) {
+  return run_in_scratch(linear, rows, execution, 1, error);
+}
+
+/* Scratch lies apart from all that the call reads and writes. */
+static fovea_status check_scratch_place(const linear_call *call, fovea_error *error) {
+  const fovea_nn_linear *l = &call->linear;
+  const fovea_nn_linear_rows *r = &call->rows;
+  const fovea_nn_matrix scratch = fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size);
+  const fovea_nn_matrix others[] = {
+      fovea_nn_weights_of(l),
+      fovea_nn_bias_of(l),
+      {"x", r->x, r->x_type, r->rows, l->in, r->x_stride},
+      {"y", r->y, r->y_type, r->rows, l->out, r->y_stride},
+      {"gate", r->gate, r->gate_type, r->rows, l->out, r->gate_stride},
+      {"residual", r->residual, r->residual_type, r->rows, l->out, r->residual_stride},
+  };
+  fovea_status status = FOVEA_OK;
+  for (size_t i = 0; i < sizeof others / sizeof others[0] && !status && scratch.data; i++)
+    status = fovea_nn_check_apart(&scratch, &others[i], error);
+  return status;
+}
+
+fovea_status fovea_nn_linear_run(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                 const fovea_execution *execution, fovea_error *error) {
+  linear_call call;
+  char *memory = NULL;
+  void *allocated = NULL;
+  fovea_status status = read_call(linear, rows, execution, &call, error);
+  if (!status) status = check_call(&call, error);
+  if (!status) status = check_scratch_place(&call, error);
+  if (!status) status = cut_call(&call, error);
+  if (status || call.rows.rows == 0) return status;
+  const fovea_nn_scratch all = scratch_of(&call);
+  if (all.size > 0) status = fovea_nn_obtain(&all, &call.execution, &memory, &allocated, error);
+  if (status) return status;
+  run_call(&call, memory, all.size);
+  fovea_release(&call.execution.allocator, allocated);
+  return FOVEA_OK;
+}
+
+uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *given, int64_t row_count, const fovea_execution *execution) {
+  linear_call call = {.rows = {.rows = row_count}};
+  if (row_count < FOVEA_NN_MANY_LEAST_ROWS) return 0;
+  if (fovea_nn_read_linear("", given, &call.linear, NULL) != FOVEA_OK) return 0;
+  if (fovea_read_execution(execution, &call.execution, NULL) != FOVEA_OK || cut_call(&call, NULL) != FOVEA_OK)
+    return 0;
+  return scratch_of(&call).size;
+}
+
+fovea_status fovea_nn_linear_scratch_size(const fovea_nn_linear *given, int64_t row_count,
+                                          const fovea_execution *execution, size_t *size, fovea_error *error) {
+  linear_call call = {.rows = {.rows = row_count}};
+  const fovea_bounded rows = {"row_count", row_count, 0, FOVEA_LENGTH_LIMIT};
+  fovea_status status = fovea_nn_begin_measure(execution, &call.execution, size, error);
+  if (!status) status = fovea_nn_read_linear("linear", given, &call.linear, error);
+  if (!status) status = fovea_nn_check_linear("linear", &call.linear, error);
+  if (!status) status = fovea_validate_bounds(NULL, &rows, 1, error);
+  if (!status) status = cut_call(&call, error);
+  if (!status) *size = scratch_of(&call).size;
+  return status;
 }

@@ -9,7 +9,12 @@
 
 /* The most rows of a task; rows of x, and panels of W, of which a piece is copied at a time. Sums and copies lie on
  * the stack: 44 KB. */
-enum { FOVEA_NN_TASK_ROWS = 96, FOVEA_NN_COPIED_ROWS = 8, FOVEA_NN_COPIED_PANELS = 2 };
+enum {
+  FOVEA_NN_MANY_LEAST_ROWS = 8,
+  FOVEA_NN_TASK_ROWS = 96,
+  FOVEA_NN_COPIED_ROWS = 8,
+  FOVEA_NN_COPIED_PANELS = 2
+};
 
 typedef struct fovea_nn_linear_job {
   const fovea_nn_linear *linear;
@@ -17,6 +22,7 @@ typedef struct fovea_nn_linear_job {
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs; /* NULL: types or layout are not for pairs, or there are none */
   int64_t block_rows, row_blocks;     /* rows of a task */
+  int in_place;                       /* nothing is copied as f32; else: */
   int x_rows, weight_panels;          /* that are multiplied at a time */
   int64_t column_groups;              /* FOVEA_NN_OUTS outputs each */
   int64_t task_groups;
@@ -39,6 +45,16 @@ fovea_status fovea_nn_check_output(const fovea_nn_linear *given, const fovea_nn_
                                    fovea_error *error);
 /* Checks where its weights are to be packed. */
 fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error);
+
+/* As fovea_nn_linear_run(), but it allocates nothing: without scratch, or with too little of it, many rows go through in
+ * small tiles, as few rows do. For calls that have layers as parts. */
+fovea_status fovea_nn_run_linear(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                 const fovea_execution *execution, fovea_error *error);
+/* The same for a layer and rows that were checked. */
+fovea_status fovea_nn_multiply(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                               const fovea_execution *execution, fovea_error *error);
+/* The bytes of scratch that they use for so many rows. 0: none, or the layer is not valid. */
+uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *linear, int64_t row_count, const fovea_execution *execution);
 
 /* Computes one task of `data`, a fovea_nn_linear_job. */
 void fovea_nn_linear_task(const void *data, int64_t task, int worker);

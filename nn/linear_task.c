@@ -36,7 +36,7 @@ static int x_is_safe(const fovea_nn_linear_job *job, const task_tile *tile, task
 
 /* Multiplies by pairs. Returns 0 if some element of the piece is not for pairs. */
 static int multiply_pairs(const fovea_nn_linear_job *job, const task_tile *tile, task_pieces *pieces,
-                          fovea_nn_dot_args *args) {
+                          task_memory *memory) {
   const fovea_nn_linear_rows *rows = job->rows;
   const fovea_nn_linear *linear = job->linear;
   const int64_t stride = fovea_nn_panel_stride(linear->in, FOVEA_BF16, tile->dim);
@@ -45,12 +45,16 @@ static int multiply_pairs(const fovea_nn_linear_job *job, const task_tile *tile,
   const int panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
   if (!x_is_safe(job, tile, pieces)) return 0;
   if (!job->pairs->safe(weights, stride, panels, (tile->dims + 1) / 2 * 2 * FOVEA_NN_PANEL)) return 0;
-  args->x = (const uint16_t *)rows->x + tile->row * rows->x_stride + tile->dim;
-  args->x_stride = rows->x_stride;
-  args->weights = weights;
-  args->panel_stride = stride;
-  args->panels = panels;
-  job->pairs->dot(args);
+  const fovea_nn_dot_args args = {.x = (const uint16_t *)rows->x + tile->row * rows->x_stride + tile->dim,
+                                  .x_stride = rows->x_stride,
+                                  .rows = tile->rows,
+                                  .weights = weights,
+                                  .panel_stride = stride,
+                                  .panels = panels,
+                                  .dims = tile->dims,
+                                  .begun = tile->dim > 0,
+                                  .sums = memory->sums};
+  job->pairs->dot(&args);
   return 1;
 }
 
@@ -113,6 +117,7 @@ static void finish(const fovea_nn_linear_job *job, const task_tile *tile, const 
   const fovea_nn_linear_rows *r = job->rows;
   const fovea_nn_finish_args args = {
       .sums = memory->sums,
+      .sum_stride = FOVEA_NN_OUTS,
       .rows = tile->rows,
       .outs = tile->outs,
       .bias = job->linear->bias ? job->linear->bias + tile->out : NULL,
@@ -122,6 +127,25 @@ static void finish(const fovea_nn_linear_job *job, const task_tile *tile, const 
       .y = rows_at(r->y, r->y_type, r->y_stride, tile),
   };
   job->kernels->finish(&args);
+}
+
+/* Multiplies what needs no copies. */
+static void multiply_in_place(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory) {
+  const fovea_nn_linear *l = job->linear;
+  const int64_t place = fovea_nn_panel_place(l->in, l->out, l->weight_type, tile->dim, tile->out);
+  const fovea_nn_dot_args args = {
+      .x = (const float *)job->rows->x + tile->row * job->rows->x_stride + tile->dim,
+      .x_stride = job->rows->x_stride,
+      .rows = tile->rows,
+      .weights = fovea_element(l->weights, l->weight_type, place),
+      .panel_stride = fovea_nn_panel_stride(l->in, l->weight_type, tile->dim),
+      .type = l->weight_type,
+      .panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL,
+      .dims = tile->dims,
+      .begun = tile->dim > 0,
+      .sums = memory->sums,
+  };
+  (l->weight_type == FOVEA_F32 ? job->kernels->dot : job->kernels->dot_few)(&args);
 }
 
 /* Multiplies f32 numbers: as many panels of weights, and as many rows of x, as there is room for. */
@@ -146,9 +170,11 @@ static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_
   const int64_t in = job->linear->in;
   for (tile->dim = 0; tile->dim < in; tile->dim += FOVEA_DOT_PIECE) {
     tile->dims = in - tile->dim < FOVEA_DOT_PIECE ? (int)(in - tile->dim) : FOVEA_DOT_PIECE;
-    fovea_nn_dot_args args = {.rows = tile->rows, .dims = tile->dims, .begun = tile->dim > 0, .sums = memory->sums};
-    if (job->pairs && multiply_pairs(job, tile, pieces, &args)) continue;
-    multiply(job, tile, memory);
+    if (job->pairs && multiply_pairs(job, tile, pieces, memory)) continue;
+    if (job->in_place)
+      multiply_in_place(job, tile, memory);
+    else
+      multiply(job, tile, memory);
   }
   finish(job, tile, memory);
 }

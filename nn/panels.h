@@ -11,9 +11,9 @@ static inline int64_t fovea_nn_padded(int64_t size, int64_t step) {
   return size / step * step + (size % step > 0 ? step : 0);
 }
 
-/* Elements of a panel of all pieces. */
+/* Elements of a panel of all pieces. One dim or two lie together. */
 static inline int64_t fovea_nn_panel_size(int64_t in, fovea_type type) {
-  return fovea_nn_padded(in, fovea_dims_together(type)) * FOVEA_NN_PANEL;
+  return (in + (in & (fovea_dims_together(type) - 1))) * FOVEA_NN_PANEL;
 }
 
 /* Elements from a panel to the next in the piece from `dim` on. */

@@ -159,7 +159,7 @@ static fovea_status multiply(const fovea_nn_linear *linear, int64_t rows, const 
   fovea_nn_linear_rows_init(&call, linear, rows, from, to);
   call.x_type = type;
   call.x_stride = stride;
-  return fovea_nn_linear_run(linear, &call, execution, error);
+  return fovea_nn_run_linear(linear, &call, execution, error);
 }
 
 typedef struct gates_job {

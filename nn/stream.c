@@ -7,6 +7,7 @@
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
 #include "choose_table.h"
+#include "linear.h"
 #include "matrix.h"
 #include "transformer_block.h"
 
@@ -39,7 +40,7 @@ static fovea_status project(const fovea_nn_stream_call *call, const fovea_nn_lin
   const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
   fovea_nn_linear_rows rows;
   fovea_nn_linear_rows_init(&rows, linear, count, from, to);
-  return fovea_nn_linear_run(linear, &rows, &execution, error);
+  return fovea_nn_run_linear(linear, &rows, &execution, error);
 }
 
 static fovea_status append(const fovea_nn_stream_call *call, int64_t index, int64_t count, fovea_error *error) {

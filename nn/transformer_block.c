@@ -8,7 +8,9 @@
 #include "choose_table.h"
 #include "defaults.h"
 #include "layer_scratch.h"
+#include "linear.h"
 #include "scores.h"
+#include "tasks.h"
 
 /* A call that was checked, with its buffers. */
 typedef struct block_call {
@@ -94,12 +96,13 @@ static fovea_status attend(const block_call *call, int crossing, const float *fr
 
 static fovea_status multiply(const block_call *call, const fovea_nn_linear *linear, const float *from,
                              const float *gate, const float *residual, float *to, fovea_error *error) {
-  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  /* No attention runs meanwhile. */
+  const fovea_execution execution = fovea_nn_with_scratch(&call->execution, call->attention, call->attention_size);
   fovea_nn_linear_rows rows;
   fovea_nn_linear_rows_init(&rows, linear, call->rows, from, to);
   rows.gate = gate;
   rows.residual = residual;
-  return fovea_nn_linear_run(linear, &rows, &execution, error);
+  return fovea_nn_multiply(linear, &rows, &execution, error);
 }
 
 static fovea_status feed(const block_call *call, const float *from, const float *residual, float *to,
@@ -145,14 +148,29 @@ static fovea_status measure_attention(const block_call *call, int crossing, int 
   return fail_within(crossing, status, error);
 }
 
-/* Lays out scratch, of which both attentions use the first part. */
+/* The bytes of scratch that the largest of the linear layers uses. */
+static uint64_t bytes_of_layers(const block_call *call) {
+  const fovea_nn_block *b = &call->block;
+  const fovea_nn_linear *const linears[] = {b->up, b->down, b->gate};
+  uint64_t most = 0;
+  for (int i = 0; i < 3; i++) {
+    const uint64_t bytes =
+        linears[i] ? fovea_nn_linear_bytes(linears[i], call->rows, call->plans->self.memory->execution) : 0;
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+/* Lays out scratch, of which both attentions and the linear layers use the first part. */
 static fovea_status lay_out(block_call *call, int workers, fovea_error *error) {
   fovea_nn_scratch self, cross = {0};
   fovea_status status = measure_attention(call, 0, workers, &self, error);
   if (!status && call->block.cross) status = measure_attention(call, 1, workers, &cross, error);
   if (status) return status;
   call->all = (fovea_nn_scratch){0};
-  fovea_nn_reserve(&call->all, fovea_nn_size_of(self.size > cross.size ? &self : &cross));
+  const uint64_t attention = fovea_nn_size_of(self.size > cross.size ? &self : &cross);
+  const uint64_t layers = bytes_of_layers(call);
+  fovea_nn_reserve(&call->all, attention > layers ? attention : layers);
   call->all.saturated |= self.saturated | cross.saturated;
   call->attention_size = call->all.size;
   call->sums_begin = reserve_rows(call, call->dim, &call->all);
@@ -200,10 +218,31 @@ static fovea_status check_steps(const block_call *call, const float *x, float *y
                                    outputs, error);
 }
 
+typedef struct block_run {
+  block_call *call;
+  char *memory;
+  const float *x;
+  float *y;
+  fovea_nn_block_part part;
+  fovea_status status;
+  fovea_error *error;
+} block_run;
+
+static void run_in_team(void *data, const fovea_execution *execution) {
+  block_run *r = data;
+  r->call->execution = *execution;
+  r->status = run(r->call, r->memory, r->x, r->y, r->part, r->error);
+}
+
+/* Multiplications and additions of its linear layers, if those of attention have `dim` outputs. */
+static double work_of(const block_call *call) {
+  return (double)call->rows * (double)call->dim * (4.0 * (double)call->dim + 2.0 * (double)call->width);
+}
+
 /* In scratch after the plans of the layer itself, or in memory that is allocated. */
 static fovea_status run_in_memory(block_call *call, const float *x, float *y, fovea_nn_block_part part,
                                   const fovea_nn_plan_memory *own_plans, fovea_error *error) {
-  const fovea_execution *e = &call->execution;
+  const fovea_execution execution = call->execution, *e = &execution;
   char *memory;
   void *allocated;
   fovea_status status = lay_out(call, fovea_nn_workers(e), error);
@@ -211,9 +250,10 @@ static fovea_status run_in_memory(block_call *call, const float *x, float *y, fo
   if (status) return status;
   if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
   status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
-  if (!status) status = run(call, memory, x, y, part, error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  block_run r = {call, memory, x, y, part, status, error};
+  if (!status) fovea_nn_run_in_team(run_in_team, &r, work_of(call), e);
+  fovea_release(&e->allocator, allocated);
+  return r.status;
 }
 
 fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,

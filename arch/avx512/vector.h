@@ -311,6 +311,12 @@ FOVEA_INLINE vecmask vec_less(vec a, vec b) {
 FOVEA_INLINE vecmask vec_equal(vec a, vec b) {
   return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
 }
+/* One instruction: of NaN the destination, of zeros +0, of all else the source. */
+#define FOVEA_VECTOR_CANONICAL
+FOVEA_INLINE vec vec_canonical(vec a) {
+  const vec nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+  return _mm512_fixupimm_ps(nan, a, _mm512_set1_epi32(0x11111800), 0);
+}
 FOVEA_INLINE vecmask vec_is_nan(vec a) {
   return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
 }

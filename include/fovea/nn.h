@@ -105,9 +105,16 @@ static inline void fovea_nn_linear_rows_init(fovea_nn_linear_rows *rows, const f
 }
 
 /* Computes the rows. Each step after the dot product (bias, activation, gate, residual) rounds once, in f32, and
- * the last result is rounded to y's type: a layer with all of them has the bits of the same steps one by one. */
+ * the last result is rounded to y's type: a layer with all of them has the bits of the same steps one by one.
+ * Many rows need scratch (fovea_nn_linear_scratch_size()), from `execution` or else allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_linear_run(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                               const fovea_execution *execution, fovea_error *error);
+
+/* Sets *size to the bytes of scratch that `row_count` rows need with this execution: its threads and its isa; 0: none.
+ * A caller who reserves it once may pass it with fewer rows, or through layers that need less. */
+FOVEA_NN_API fovea_status fovea_nn_linear_scratch_size(const fovea_nn_linear *linear, int64_t row_count,
+                                                       const fovea_execution *execution, size_t *size,
+                                                       fovea_error *error);
 
 /* Returns the elements of the panels of a layer's weights. 0 if a size is below 1, or if the result would exceed
  * 2^57. */

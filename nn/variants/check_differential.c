@@ -8,6 +8,7 @@
 #include "../choose_table.h"
 #include "../defaults.h"
 #include "../fields.h"
+#include "../linear.h"
 #include "differential.h"
 #include "tensor.h"
 
@@ -138,7 +139,7 @@ static fovea_status multiply(int64_t dim, const float *q, const float *k, float 
   fovea_nn_linear_rows_init(&rows, &linear, 1, q, product);
   fovea_execution_init(&execution);
   execution.threads = 1;
-  return fovea_nn_linear_run(&linear, &rows, &execution, error);
+  return fovea_nn_run_linear(&linear, &rows, &execution, error);
 }
 
 fovea_status fovea_nn_differential_lambda(int64_t dim, const float *q1, const float *k1, const float *q2,

@@ -175,7 +175,7 @@ static fovea_status project(fovea_nn_graph_job *job, fovea_error *error) {
   job->feature_type = FOVEA_F32;
   job->feature_strides = (fovea_strides){0, call->graph.dim, call->width};
   job->first_feature = first;
-  return fovea_nn_linear_run(&call->edge, &rows, &execution, error);
+  return fovea_nn_run_linear(&call->edge, &rows, &execution, error);
 }
 
 static fovea_status run(const fovea_nn_graph_call *call, const fovea_nn_graph_layout *layout, char *memory,

@@ -67,7 +67,7 @@ static fovea_status project(const latent_run *r, const fovea_nn_linear *linear, 
   fovea_nn_linear_rows_init(&rows, linear, r->call->rows, x, to);
   rows.x_type = type;
   rows.x_stride = stride;
-  return fovea_nn_linear_run(linear, &rows, &r->rows, error);
+  return fovea_nn_run_linear(linear, &rows, &r->rows, error);
 }
 
 /* In place. */
@@ -341,7 +341,7 @@ static fovea_status run(const fovea_nn_latent_call *call, const layout *l, const
   if (!status) status = make_rows(&r, error);
   if (!status && call->problem.cache.segmented) status = append(&r, error);
   if (!status) status = attend(&r, error);
-  return status ? status : fovea_nn_linear_run(call->latent.o_proj, &output, &r.rows, error);
+  return status ? status : fovea_nn_run_linear(call->latent.o_proj, &output, &r.rows, error);
 }
 
 /* In scratch from byte `before` on, or in memory that is allocated. */

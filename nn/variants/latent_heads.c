@@ -31,7 +31,7 @@ static void run_head(const void *data, int64_t task, int worker) {
                             l->y + entry * l->y_entry + head * l->y_head);
   rows.x_stride = l->x_row;
   rows.y_stride = l->y_row;
-  (void)fovea_nn_linear_run(&linear, &rows, &job->alone, NULL);
+  (void)fovea_nn_run_linear(&linear, &rows, &job->alone, NULL);
 }
 
 void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_execution *execution) {

@@ -2,6 +2,7 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../layer_scratch.h"
+#include "../linear.h"
 #include "longformer.h"
 
 #include <string.h>
@@ -44,7 +45,7 @@ static fovea_status project(const fovea_nn_linear *linear, int64_t rows, const v
   fovea_nn_linear_rows_init(&call, linear, rows, x, to);
   call.x_type = type;
   call.x_stride = stride;
-  return fovea_nn_linear_run(linear, &call, execution, error);
+  return fovea_nn_run_linear(linear, &call, execution, error);
 }
 
 static int is_wanted(const fovea_nn_longformer *l, int64_t entry, int only_global) {
@@ -124,7 +125,7 @@ static fovea_status write_result(const fovea_nn_longformer_call *call, const flo
     fovea_nn_linear_rows_init(&rows, output, count, o, r->y);
     rows.y_type = r->y_type;
     rows.y_stride = r->y_stride;
-    return fovea_nn_linear_run(output, &rows, execution, error);
+    return fovea_nn_run_linear(output, &rows, execution, error);
   }
   fovea_nn_map map;
   fovea_nn_map_init(&map, count, options->heads * options->v_dim, o, r->y);

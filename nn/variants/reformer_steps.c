@@ -56,7 +56,7 @@ static void hash_round(const fovea_nn_lsh_piece *piece, const rows *r, int64_t r
                             fovea_element(t->x, t->x_type, first + r->first * t->x_strides.row), products);
   call_rows.x_type = t->x_type;
   call_rows.x_stride = t->x_strides.row;
-  fovea_nn_linear_run(&linear, &call_rows, &execution, NULL); /* everything was checked */
+  fovea_nn_run_linear(&linear, &call_rows, &execution, NULL); /* everything was checked */
   const int64_t count = factors[0] ? factors[0] / 2 : call->columns;
   fovea_nn_lsh_hash_args args = {.products = products,
                                  .stride = call->columns,

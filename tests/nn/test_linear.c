@@ -4,6 +4,7 @@
 #include "nn/contract_nn.h"
 #include "nn/layer.h"
 #include "support/check.h"
+#include "support/error_says.h"
 #include "support/execution.h"
 #include "support/executors.h"
 #include "support/trial.h"
@@ -181,6 +182,126 @@ static void test_epilogues(void **state) {
   }
 }
 
+/* Many rows: tiles of each height, pieces and panels that are not whole, several blocks of rows and of outputs. */
+static void test_many_rows(void **state) {
+  (void)state;
+  static const int64_t sizes[][3] = {{128, 128, 8},  {129, 130, 9},  {300, 100, 15},  {257, 80, 29},  {16384, 1, 8},
+                                     {1, 16400, 10}, {127, 200, 12}, {131, 790, 171}, {130, 1600, 20}};
+  struct generator generator = {23};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    struct layer_case c = plain_case(sizes[i][0], sizes[i][1], sizes[i][2]);
+    c.packed = i % 2 == 0;
+    c.padding = (int)(i % 3);
+    c.with_bias = i % 4 < 2;
+    check_case(&c, &generator);
+  }
+  for (int i = 0; i < USUAL_OR_LONG(30, 150); i++) {
+    struct layer_case c = plain_case(100 + generator_below(&generator, 200), 164 + generator_below(&generator, 40),
+                                     8 + generator_below(&generator, 40));
+    c.with_bias = (int)generator_below(&generator, 2);
+    c.activation = (fovea_nn_activation)generator_below(&generator, FOVEA_NN_ACTIVATION_ELU + 1);
+    c.packed = (int)generator_below(&generator, 2);
+    c.padding = (int)generator_below(&generator, 4);
+    c.special = generator_below(&generator, 2) ? 20 : 0;
+    c.weight_type = (fovea_type)generator_below(&generator, 3);
+    c.x_type = (fovea_type)generator_below(&generator, 3);
+    c.y_type = (fovea_type)generator_below(&generator, 3);
+    if (generator_below(&generator, 2)) c.gate_type = (fovea_type)generator_below(&generator, 3);
+    if (generator_below(&generator, 2)) c.residual_type = (fovea_type)generator_below(&generator, 3);
+    check_case(&c, &generator);
+  }
+}
+
+/* ---- Scratch -------------------------------------------------------------------------------------------------- */
+
+static size_t scratch_size(const struct layer *layer, int64_t rows, const fovea_execution *execution) {
+  size_t size = 1;
+  fovea_error error;
+  if (fovea_nn_linear_scratch_size(&layer->linear, rows, execution, &size, &error) != FOVEA_OK)
+    fail_msg("%s", error.text);
+  return size;
+}
+
+/* Exactly as much as is said, for each number of threads and instruction set; and less for fewer rows. */
+static void test_scratch(void **state) {
+  (void)state;
+  struct generator generator = {24};
+  struct layer_case c = plain_case(300, 200, 61);
+  struct layer layer;
+  layer_create(&layer, &c, &generator);
+  for (const char *const *isa = usable_isas(); *isa; isa++) {
+    fovea_execution execution = *on_isa(*isa);
+    assert_int_equal(scratch_size(&layer, 0, &execution), 0);
+    assert_int_equal(scratch_size(&layer, 7, &execution), 0);
+    for (execution.threads = 1; execution.threads <= 3; execution.threads++) {
+      execution.scratch = NULL;
+      execution.scratch_size = 0;
+      const size_t size = scratch_size(&layer, c.rows, &execution);
+      for (int64_t rows = 1; rows < c.rows; rows++) assert_true(scratch_size(&layer, rows, &execution) <= size);
+      if (size == 0) continue; /* the scalar kernels */
+      struct guarded scratch = guarded_create(size, GUARD_AT_END);
+      execution.scratch = scratch.data;
+      execution.scratch_size = size;
+      assert_layer(&layer, &execution);
+      execution.scratch_size = size - 1;
+      fovea_error error;
+      matrix_spoil(&layer.y);
+      assert_int_equal(fovea_nn_linear_run(&layer.linear, &layer.rows, &execution, &error), FOVEA_ERROR_SPACE);
+      assert_error_says(&error, "scratch_size is");
+      guarded_destroy(&scratch);
+    }
+  }
+  layer_destroy(&layer);
+}
+
+static void *no_memory(void *context, size_t size, size_t alignment) {
+  (void)context, (void)size, (void)alignment;
+  return NULL;
+}
+
+static void nothing_to_release(void *context, void *memory) {
+  (void)context;
+  assert_null(memory);
+}
+
+static void test_scratch_errors(void **state) {
+  (void)state;
+  struct generator generator = {25};
+  struct layer_case c = plain_case(300, 200, 20);
+  struct layer layer;
+  fovea_execution execution;
+  fovea_error error;
+  size_t size = 1;
+  layer_create(&layer, &c, &generator);
+  fovea_execution_init(&execution);
+  assert_int_equal(fovea_nn_linear_scratch_size(&layer.linear, 20, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "size is NULL");
+  assert_int_equal(fovea_nn_linear_scratch_size(&layer.linear, -1, NULL, &size, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "row_count is -1");
+  assert_int_equal(size, 0);
+  const int64_t out = layer.linear.out, most = INT64_C(1) << 48;
+  layer.linear.out = layer.linear.in = INT64_C(1) << 27;
+  layer.linear.weight_stride = layer.linear.in;
+  execution.threads = 2;
+  assert_true(scratch_size(&layer, most, &execution) < (size_t)4 << 20);
+  execution.threads = 0;
+  layer.linear.out = out;
+  layer.linear.in = layer.linear.weight_stride = c.in;
+  execution.isa = "mmx";
+  assert_int_equal(fovea_nn_linear_scratch_size(&layer.linear, 20, &execution, &size, &error),
+                   FOVEA_ERROR_ARGUMENT);
+  execution.isa = NULL;
+  if (scratch_size(&layer, 20, NULL) > 0) {
+    execution.allocator = (fovea_allocator){NULL, no_memory, nothing_to_release};
+    assert_int_equal(fovea_nn_linear_run(&layer.linear, &layer.rows, &execution, &error), FOVEA_ERROR_MEMORY);
+  }
+  execution.scratch = (void *)((uintptr_t)layer.x.memory.data / 64 * 64);
+  execution.scratch_size = 1 << 20;
+  assert_int_equal(fovea_nn_linear_run(&layer.linear, &layer.rows, &execution, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "scratch shares memory with");
+  layer_destroy(&layer);
+}
+
 /* Pairs of bf16 have the bits of f32: any sizes, and pieces with elements that are not for pairs beside pieces with
  * none. */
 static void test_bf16(void **state) {
@@ -283,9 +404,10 @@ static void test_stream(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),  cmocka_unit_test(test_types),   cmocka_unit_test(test_epilogues),
-      cmocka_unit_test(test_bf16),   cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
-      cmocka_unit_test(test_stream),
+      cmocka_unit_test(test_sizes),          cmocka_unit_test(test_types),     cmocka_unit_test(test_epilogues),
+      cmocka_unit_test(test_bf16),           cmocka_unit_test(test_threads),   cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_stream),         cmocka_unit_test(test_many_rows), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_scratch_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,18 @@
-/* Register tiles of layers: four panels beside six rows take 24 of 32 registers. Two panels beside eight rows take 16, and
- * the eight rows of a copy of x are one tile: six and two of them took 1.05 times as long. */
+/* Register tiles of layers: four panels beside six rows take 24 of 32 registers. */
 #ifndef FOVEA_ARCH_AVX512_NN_TILES_H
 #define FOVEA_ARCH_AVX512_NN_TILES_H
 
 #define FOVEA_NN_TILE_VECTORS  4
 #define FOVEA_NN_SPARE_VECTORS 1
 #define FOVEA_NN_TILE_ROWS     6
-#define FOVEA_NN_BOTH_ROWS     8
+
+/* Many rows: 28 of 32 registers. Sums of a task take 516 KB, beside 2 MB or 1 MB of second-level cache. */
+#define FOVEA_NN_MANY_VECTORS     2
+#define FOVEA_NN_MANY_ROWS        14
+#define FOVEA_NN_MANY_LEAST       8
+#define FOVEA_NN_MANY_TILES(TILE) TILE(8) TILE(10) TILE(12) TILE(14)
+#define FOVEA_NN_MANY_WEIGHTS     (1 << 14)
+#define FOVEA_NN_TASK_TILES       12
+#define FOVEA_NN_TASK_OUTS        768
 
 #endif

@@ -13,6 +13,7 @@
 #include "finish.h"
 #include "functions.h"
 #include "gates.h"
+#include "many.h"
 #include "norm.h"
 #include "softmax.h"
 #include "weights.h"

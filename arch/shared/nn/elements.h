@@ -19,10 +19,19 @@ FOVEA_INLINE vec load_number(const fovea_nn_rows *rows, int64_t row, int64_t d, 
   return x;
 }
 
+/* canonical(), in one instruction if there is one. */
+FOVEA_INLINE vec result_of(vec x) {
+#ifdef FOVEA_VECTOR_CANONICAL
+  return vec_canonical(x);
+#else
+  return canonical(x);
+#endif
+}
+
 /* Writes up to LANES numbers as results. */
 FOVEA_INLINE void store_result(const fovea_nn_rows *rows, int64_t row, int64_t d, int count, vec x) {
   const int64_t first = row * rows->stride + d;
-  x = canonical(x);
+  x = result_of(x);
   if (count == LANES) {
     TYPED(rows->type, typed_store(rows->data, first, x, constant))
   } else {

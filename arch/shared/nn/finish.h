@@ -9,13 +9,15 @@
 
 /* Up to LANES sums of a row, with the bias. */
 FOVEA_INLINE vec finish_input(const fovea_nn_finish_args *args, int row, int out, int count) {
-  const vec x = vec_load(args->sums + row * FOVEA_NN_OUTS + out);
+  const vec x = vec_load(args->sums + row * args->sum_stride + out);
   if (!args->bias) return x;
   return vec_add(x, count == LANES ? vec_load(args->bias + out) : vec_load_first(args->bias + out, count));
 }
 
 /* What follows the activation. */
-FOVEA_INLINE void finish_output(const fovea_nn_finish_args *args, int row, int out, int count, vec x) {
+FOVEA_NOINLINE void finish_output(const fovea_nn_finish_args *args, int row, int out, int count,
+                                  const vec *activated) {
+  vec x = *activated;
   if (args->gate.data) x = vec_mul(x, load_number(&args->gate, row, out, count));
   if (args->residual.data) x = vec_add(x, load_number(&args->residual, row, out, count));
   store_result(&args->y, row, out, count, x);
@@ -25,27 +27,94 @@ FOVEA_INLINE void finish_vector(const fovea_nn_finish_args *args, int row, int o
                                 const fovea_nn_activation activation) {
   vec x = finish_input(args, row, out, count);
   vec_activate(&x, 1, activation);
-  finish_output(args, row, out, count, x);
+  finish_output(args, row, out, count, &x);
 }
 
-FOVEA_INLINE void finish_vectors(const fovea_nn_finish_args *args, int row, int out,
-                                 const fovea_nn_activation activation) {
-  vec x[FUNCTION_VECTORS];
+/* FUNCTION_VECTORS vectors from a place on: 2^`across` of a row, of as many rows as that takes. */
+FOVEA_INLINE void finish_load_across(const fovea_nn_finish_args *args, int row, int out, const int across, vec *x) {
+  FOVEA_UNROLL
+  for (int i = 0; i < FUNCTION_VECTORS; i++) {
+    x[i] = finish_input(args, row + (i >> across), out + i % (1 << across) * LANES, LANES);
+  }
+}
+FOVEA_NOINLINE void finish_load(const fovea_nn_finish_args *args, int row, int out, int across, vec *x) {
+  if (across == 2)
+    finish_load_across(args, row, out, 2, x);
+  else if (across == 1)
+    finish_load_across(args, row, out, 1, x);
+  else
+    finish_load_across(args, row, out, 0, x);
+}
+
+/* What follows the activation, of the same vectors. */
+FOVEA_NOINLINE void finish_store(const fovea_nn_finish_args *args, int row, int out, int across, const vec *x) {
+  const int last = (1 << across) - 1,
+            is_plain = !args->gate.data && !args->residual.data && args->y.type == FOVEA_F32;
   FOVEA_NO_UNROLL
-  for (int i = 0; i < FUNCTION_VECTORS; i++) x[i] = finish_input(args, row, out + i * LANES, LANES);
-  vec_activate(x, FUNCTION_VECTORS, activation);
-  FOVEA_NO_UNROLL
-  for (int i = 0; i < FUNCTION_VECTORS; i++) finish_output(args, row, out + i * LANES, LANES, x[i]);
+  for (int i = 0; i < FUNCTION_VECTORS; i++) {
+    const int r = row + (i >> across), o = out + (i & last) * LANES;
+    if (is_plain)
+      vec_store((float *)args->y.data + r * args->y.stride + o, result_of(x[i]));
+    else
+      finish_output(args, r, o, LANES, &x[i]);
+  }
+}
+
+/* Whole vectors of functions, some at a time: of one row, or of several if a row does not have so many. Returns the first
+ * row that is left. */
+FOVEA_INLINE int finish_functions(const fovea_nn_finish_args *args, int outs,
+                                  const fovea_nn_activation activation) {
+  const int vectors = outs / LANES, across = vectors % 4 == 0 ? 2 : vectors % 2 == 0,
+            rows = FUNCTION_VECTORS >> across;
+  int row = 0;
+  for (; row + rows <= args->rows; row += rows) {
+    for (int out = 0; out < outs; out += LANES << across) {
+      vec x[FUNCTION_VECTORS];
+      finish_load(args, row, out, across, x);
+      vec_activate(x, FUNCTION_VECTORS, activation);
+      finish_store(args, row, out, across, x);
+    }
+  }
+  return row;
+}
+
+/* Whole vectors of f32, of one kind of activation that takes no time. */
+FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const int relu) {
+  const float *bias = args->bias;
+  for (int row = 0; row < args->rows; row++) {
+    const float *sums = args->sums + row * args->sum_stride;
+    const float *residual =
+        (const float *)args->residual.data + (args->residual.data ? row * args->residual.stride : 0);
+    float *y = (float *)args->y.data + row * args->y.stride;
+    FOVEA_NO_UNROLL
+    for (int out = 0; out < outs; out += LANES) {
+      vec x = vec_load(sums + out);
+      if (bias) x = vec_add(x, vec_load(bias + out));
+      if (relu) x = vec_relu(x);
+      if (args->residual.data) x = vec_add(x, vec_load(residual + out));
+      vec_store(y + out, result_of(x));
+    }
+  }
+}
+
+FOVEA_INLINE int finish_is_plain(const fovea_nn_finish_args *args, const fovea_nn_activation activation) {
+  return activation < FOVEA_NN_ACTIVATION_GELU && !args->gate.data && args->y.type == FOVEA_F32 &&
+         args->residual.type == FOVEA_F32;
 }
 
 FOVEA_INLINE void finish_rows(const fovea_nn_finish_args *args, const fovea_nn_activation activation) {
-  const int step = FUNCTION_VECTORS * LANES, is_function = activation >= FOVEA_NN_ACTIVATION_GELU;
-  for (int row = 0; row < args->rows; row++) {
-    int out = 0;
-    for (; is_function && out + step <= args->outs; out += step) finish_vectors(args, row, out, activation);
-    for (; out + LANES <= args->outs; out += LANES) finish_vector(args, row, out, LANES, activation);
-    if (out < args->outs) finish_vector(args, row, out, args->outs - out, activation);
+  const int outs = (int)((unsigned)args->outs / LANES * LANES); /* unsigned: a shift */
+  int row = 0;
+  if (finish_is_plain(args, activation)) {
+    finish_plain(args, outs, activation == FOVEA_NN_ACTIVATION_RELU);
+    row = args->rows;
   }
+  if (activation >= FOVEA_NN_ACTIVATION_GELU) row = finish_functions(args, outs, activation);
+  for (; row < args->rows; row++) {
+    for (int out = 0; out < outs; out += LANES) finish_vector(args, row, out, LANES, activation);
+  }
+  if (outs == args->outs) return;
+  for (row = 0; row < args->rows; row++) finish_vector(args, row, outs, args->outs - outs, activation);
 }
 
 FOVEA_KERNEL void FOVEA_NAME(nn_finish)(const fovea_nn_finish_args *args) {

@@ -46,6 +46,16 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .widen_weights = FOVEA_NAME(nn_widen_weights),
     .dot = FOVEA_NAME(nn_dot),
     .dot_few = FOVEA_NAME(nn_dot_few),
+#ifdef FOVEA_NN_MANY_ROWS
+    .tile_rows = FOVEA_NN_MANY_ROWS,
+    .tile_least = FOVEA_NN_MANY_LEAST,
+    .tile_outs = FOVEA_NN_MANY_VECTORS * LANES,
+    .task_tiles = FOVEA_NN_TASK_TILES,
+    .task_outs = FOVEA_NN_TASK_OUTS,
+    .many_weights = FOVEA_NN_MANY_WEIGHTS,
+    .tile = FOVEA_NAME(nn_tile),
+    .pack = FOVEA_NAME(nn_pack),
+#endif
     .finish = FOVEA_NAME(nn_finish),
     .embed = FOVEA_NAME(nn_embed),
     .activate = FOVEA_NAME(nn_activate),

@@ -1,0 +1,295 @@
+/* A task of many rows. For each piece of the dims it packs its rows; then each group of outputs, one panel of weights or
+ * two, stays in the first-level cache while all row tiles pass. The sums of all tiles lie in the second-level cache, in
+ * the order in which they are computed, and each tile prefetches the next one's. After the last piece a tile's sums
+ * become results at once. The design, and the measurements that it follows, are BLIS's (Van Zee and van de Geijn, 2015)
+ * with sums that leave their registers every FOVEA_DOT_PIECE dims, since the chain of a piece begins at zero. */
+#include "linear_many.h"
+
+#include "../arch/float_state.h"
+#include "../src/base/types.h"
+
+enum { LINE = 64, FEW_TILES = 2 }; /* bytes of a cache line; tiles that have more to fetch than one stream */
+
+/* The first of `parts` even parts of `count`. */
+static int64_t part_begin(int64_t count, int64_t parts, int64_t part) {
+  const int64_t more = count % parts;
+  return count / parts * part + (part < more ? part : more);
+}
+
+static int64_t parts_of(int64_t count, int64_t most) {
+  return count / most + (count % most > 0);
+}
+
+static size_t padded_floats(int64_t count) {
+  return ((size_t)count * sizeof(float) + FOVEA_SCRATCH_ALIGNMENT - 1) / FOVEA_SCRATCH_ALIGNMENT *
+         FOVEA_SCRATCH_ALIGNMENT;
+}
+
+static int64_t floats_of_x(const fovea_nn_kernels *kernels) {
+  return fovea_nn_padded((int64_t)kernels->tile_rows * FOVEA_DOT_PIECE + FOVEA_NN_PACK_MORE, LINE / sizeof(float));
+}
+
+static int weights_are_copied(const fovea_nn_linear *linear) {
+  return linear->layout != FOVEA_NN_WEIGHTS_IN_PANELS || linear->weight_type != FOVEA_F32;
+}
+
+/* For the largest task, so that fewer rows, or more workers, never need more for each. */
+static void lay_out(fovea_nn_many *many) {
+  const fovea_nn_kernels *k = many->kernels;
+  const int64_t most_groups = k->task_outs / k->tile_outs;
+  const int64_t tiles = many->tiles < k->task_tiles ? many->tiles : k->task_tiles;
+  const int64_t groups = many->groups < most_groups ? many->groups : most_groups;
+  const int64_t sums = many->linear->in > FOVEA_DOT_PIECE ? tiles * groups : 1;
+  many->sums = 0;
+  many->x = padded_floats(sums * k->tile_rows * k->tile_outs);
+  many->wide = many->x + padded_floats(tiles * floats_of_x(k));
+  many->weights = many->wide + padded_floats((int64_t)k->tile_rows * FOVEA_DOT_PIECE);
+  many->task_bytes = many->weights;
+  if (weights_are_copied(many->linear)) many->task_bytes += padded_floats((int64_t)k->tile_outs * FOVEA_DOT_PIECE);
+}
+
+/* Tasks of each worker, so that none waits long for the last; the fewest tiles and outputs of a smaller task, and its work:
+ * rows are packed for each block of groups, and weights of 16 bits or in rows are copied for each block of tiles. What
+ * costs nothing is cut first. */
+enum { WORKER_TASKS = 4, LEAST_TILES = 4, LEAST_OUTS = 256 };
+#define LEAST_WORK INT64_C(1000000)
+
+/* A product that saturates: sizes of which only scratch is asked for may be any. */
+static int64_t product(int64_t a, int64_t b) {
+  int64_t all;
+  return __builtin_mul_overflow(a, b, &all) ? INT64_MAX : all;
+}
+
+int64_t fovea_nn_many_tasks(const fovea_nn_many *many) {
+  return product(many->row_blocks, many->columns);
+}
+
+/* How many tasks there should be. */
+static int64_t wanted_tasks(const fovea_nn_many *many, int workers) {
+  const fovea_nn_kernels *k = many->kernels;
+  const int64_t tile = (int64_t)k->tile_rows * k->tile_outs * many->linear->in;
+  const int64_t worth = product(many->tiles, many->groups) / parts_of(LEAST_WORK, tile);
+  const int64_t most = (int64_t)WORKER_TASKS * workers;
+  return workers <= 1 ? 1 : worth < most ? worth : most;
+}
+
+/* Cuts one kind of blocks in halves. Returns 0 if they are as small as they should be. */
+static int halve(int64_t count, int64_t least, int64_t *blocks) {
+  const int64_t block = parts_of(count, *blocks);
+  if (block < 2 * least) return 0;
+  *blocks = parts_of(count, block / 2);
+  return 1;
+}
+
+int fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                      const fovea_nn_kernels *kernels, int workers, fovea_nn_many *many) {
+  *many = (fovea_nn_many){.linear = linear, .rows = rows, .kernels = kernels};
+  if (!kernels->tile || rows->rows < FOVEA_NN_MANY_LEAST_ROWS || rows->rows < kernels->tile_least) return 0;
+  if (linear->in < parts_of(kernels->many_weights, linear->out)) return 0;
+  const int64_t pairs = parts_of(rows->rows, 2);
+  many->tiles = parts_of(rows->rows, kernels->tile_rows);
+  many->tile_pairs = pairs / many->tiles;
+  many->taller = pairs % many->tiles;
+  many->groups = parts_of(linear->out, kernels->tile_outs);
+  many->row_blocks = parts_of(many->tiles, kernels->task_tiles);
+  many->columns = parts_of(many->groups, kernels->task_outs / kernels->tile_outs);
+  lay_out(many);
+  const int64_t wanted = wanted_tasks(many, workers), outs = LEAST_OUTS / kernels->tile_outs;
+  const int copies = weights_are_copied(linear);
+  while (fovea_nn_many_tasks(many) < wanted) {
+    const int idle = fovea_nn_many_tasks(many) < workers; /* then every cut is worth what it costs */
+    if (!copies && halve(many->tiles, LEAST_TILES, &many->row_blocks)) continue;
+    if (halve(many->groups, idle ? 1 : outs, &many->columns)) continue;
+    if (!idle || !halve(many->tiles, LEAST_TILES, &many->row_blocks)) break;
+  }
+  return 1;
+}
+
+/* A task: its tiles, groups and memory. */
+typedef struct many_task {
+  const fovea_nn_many *many;
+  int64_t group; /* the first */
+  int tiles, groups;
+  int64_t rows[FOVEA_NN_TASK_TILES_LIMIT + 1]; /* the first of each tile, and the end */
+  float *sums, *x, *wide, *weights;
+} many_task;
+
+/* A piece of the dims. */
+typedef struct many_piece {
+  int64_t dim;
+  int dims, last;
+} many_piece;
+
+/* The first row of tile `t` of all. */
+static int64_t tile_begin(const fovea_nn_many *many, int64_t t) {
+  return 2 * (many->tile_pairs * t + (t < many->taller ? t : many->taller));
+}
+
+/* Rows of a tile that exist: the last one may be half of a pair. */
+static int rows_of(const many_task *task, int tile) {
+  const int64_t end = task->rows[tile + 1], all = task->many->rows->rows;
+  return (int)((end < all ? end : all) - task->rows[tile]);
+}
+
+/* Finds a piece of a tile's rows as f32, or copies it. */
+static void place_rows(const many_task *task, const many_piece *piece, int tile, fovea_nn_pack_args *args) {
+  const fovea_nn_linear_rows *r = task->many->rows;
+  const void *x = fovea_element(r->x, r->x_type, task->rows[tile] * r->x_stride + piece->dim);
+  args->x = x;
+  args->x_stride = r->x_stride;
+  if (r->x_type == FOVEA_F32) return;
+  const fovea_widen_args widen = {x, r->x_type, r->x_stride, args->rows, piece->dims, task->wide, FOVEA_DOT_PIECE};
+  task->many->kernels->widen(&widen);
+  args->x = task->wide;
+  args->x_stride = FOVEA_DOT_PIECE;
+}
+
+static void pack_rows(const many_task *task, const many_piece *piece) {
+  const int64_t x_floats = floats_of_x(task->many->kernels);
+  for (int t = 0; t < task->tiles; t++) {
+    fovea_nn_pack_args args = {.rows = rows_of(task, t),
+                               .tile_rows = (int)(task->rows[t + 1] - task->rows[t]),
+                               .dims = piece->dims,
+                               .to = task->x + t * x_floats};
+    place_rows(task, piece, t, &args);
+    task->many->kernels->pack(&args);
+  }
+}
+
+/* Sets where the weights of a group lie: in panels of f32, or in a copy. A group may have fewer panels than a tile: then
+ * the tile multiplies its last panel again, and nothing reads these sums. */
+static void place_weights(const many_task *task, const many_piece *piece, int group, fovea_nn_tile_args *args) {
+  const fovea_nn_linear *l = task->many->linear;
+  const int tile_outs = task->many->kernels->tile_outs;
+  const int64_t out = (task->group + group) * tile_outs, rest = l->out - out;
+  const int in_panels = l->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
+  const int64_t stride = in_panels ? fovea_nn_panel_stride(l->in, l->weight_type, piece->dim) : l->weight_stride;
+  const int64_t place =
+      in_panels ? fovea_nn_panel_place(l->in, l->out, l->weight_type, piece->dim, out) : out * stride + piece->dim;
+  const void *weights = fovea_element(l->weights, l->weight_type, place);
+  args->weights = weights;
+  args->panel_stride = stride;
+  if (weights_are_copied(l)) {
+    const fovea_nn_widen_args widen = {.weights = weights,
+                                       .type = l->weight_type,
+                                       .in_panels = in_panels,
+                                       .stride = stride,
+                                       .dims = piece->dims,
+                                       .outs = (int)(rest < tile_outs ? rest : tile_outs),
+                                       .to = task->weights};
+    task->many->kernels->widen_weights(&widen);
+    args->weights = task->weights;
+    args->panel_stride = FOVEA_DOT_PIECE * FOVEA_NN_PANEL;
+  }
+  if (rest <= FOVEA_NN_PANEL) args->panel_stride = 0;
+}
+
+static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out) {
+  fovea_nn_rows rows = {NULL, type, stride};
+  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, row * stride + out);
+  return rows;
+}
+
+static void finish(const many_task *task, int tile, int group, const float *sums) {
+  const fovea_nn_linear *l = task->many->linear;
+  const fovea_nn_linear_rows *r = task->many->rows;
+  const int tile_outs = task->many->kernels->tile_outs;
+  const int64_t row = task->rows[tile], out = (task->group + group) * tile_outs, rest = l->out - out;
+  const fovea_nn_finish_args args = {
+      .sums = sums,
+      .sum_stride = tile_outs,
+      .rows = rows_of(task, tile),
+      .outs = (int)(rest < tile_outs ? rest : tile_outs),
+      .bias = l->bias ? l->bias + out : NULL,
+      .activation = l->activation,
+      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, row, out),
+      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, row, out),
+      .y = rows_at(r->y, r->y_type, r->y_stride, row, out),
+  };
+  task->many->kernels->finish(&args);
+}
+
+/* The lines of the next weights that tile `tile` of `tiles` fetches. */
+static fovea_nn_ahead far_ahead(const char *begin, int64_t bytes, int tile, int tiles) {
+  const int64_t share = parts_of(bytes / LINE, tiles) * LINE, fetched = FOVEA_DOT_PIECE / 2 * LINE;
+  return (fovea_nn_ahead){begin + tile * share, share <= fetched / 2 ? LINE / 2 : LINE};
+}
+
+/* The first lines of up to sixteen rows, or eight, in the steps of a tile. Between them lie lines of other groups. */
+static fovea_nn_ahead rows_ahead(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out,
+                                 int most_rows) {
+  const int steps = FOVEA_DOT_PIECE / 2 / (most_rows > 8 ? 16 : 8);
+  return (fovea_nn_ahead){fovea_element(data, type, row * stride + out), fovea_bytes(type, stride) / steps};
+}
+
+/* What is read after this tile: the next tile's sums, or the rows that its results are added to or overwrite. */
+static fovea_nn_ahead near_ahead(const many_task *task, const many_piece *piece, int tile, int group,
+                                 const float *sums) {
+  const fovea_nn_linear_rows *r = task->many->rows;
+  const fovea_nn_kernels *k = task->many->kernels;
+  const int64_t row = task->rows[tile], out = (task->group + group) * k->tile_outs;
+  if (!piece->last) return (fovea_nn_ahead){(const char *)(sums + k->tile_rows * k->tile_outs), LINE / 2};
+  if (r->residual) return rows_ahead(r->residual, r->residual_type, r->residual_stride, row, out, k->tile_rows);
+  return rows_ahead(r->y, r->y_type, r->y_stride, row, out, k->tile_rows);
+}
+
+/* All tiles of one group of outputs. */
+static void compute_group(const many_task *task, const many_piece *piece, int group, const char *next_weights) {
+  const fovea_nn_kernels *k = task->many->kernels;
+  const int64_t x_floats = floats_of_x(k), sum_floats = (int64_t)k->tile_rows * k->tile_outs;
+  const int64_t weight_bytes = (int64_t)k->tile_outs * FOVEA_DOT_PIECE * (int64_t)sizeof(float);
+  const int one_piece = piece->last && piece->dim == 0;
+  fovea_nn_tile_args args = {.dims = piece->dims, .begun = piece->dim > 0};
+  place_weights(task, piece, group, &args);
+  for (int t = 0; t < task->tiles; t++) {
+    args.x = task->x + t * x_floats;
+    args.rows = (int)(task->rows[t + 1] - task->rows[t]);
+    args.sums = task->sums + (one_piece ? 0 : ((int64_t)group * task->tiles + t) * sum_floats);
+    args.near = near_ahead(task, piece, t, group, args.sums);
+    args.far = far_ahead(next_weights, weight_bytes, t, task->tiles);
+    if (task->tiles <= FEW_TILES) args.near = (fovea_nn_ahead){args.far.begin + FOVEA_DOT_PIECE / 2 * LINE, LINE};
+    k->tile(&args);
+    if (piece->last) finish(task, t, group, args.sums);
+  }
+}
+
+/* Where the next group's weights lie, or the next piece's. */
+static const char *weights_after(const many_task *task, const many_piece *piece, int group) {
+  const fovea_nn_linear *l = task->many->linear;
+  const int tile_outs = task->many->kernels->tile_outs;
+  int64_t dim = piece->dim, out = (task->group + group + 1) * tile_outs;
+  if (group + 1 == task->groups) {
+    out = task->group * tile_outs;
+    if (!piece->last) dim += piece->dims;
+  }
+  const int in_panels = l->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
+  const int64_t place =
+      in_panels ? fovea_nn_panel_place(l->in, l->out, l->weight_type, dim, out) : out * l->weight_stride + dim;
+  return fovea_element(l->weights, l->weight_type, place);
+}
+
+void fovea_nn_many_task(const void *data, int64_t index, int worker) {
+  const fovea_nn_many *many = data;
+  char *memory = many->memory + (size_t)worker * many->task_bytes;
+  const int64_t block = index % many->row_blocks, column = index / many->row_blocks, in = many->linear->in;
+  many_task task = {.many = many,
+                    .group = part_begin(many->groups, many->columns, column),
+                    .sums = (float *)(void *)(memory + many->sums),
+                    .x = (float *)(void *)(memory + many->x),
+                    .wide = (float *)(void *)(memory + many->wide),
+                    .weights = (float *)(void *)(memory + many->weights)};
+  const int64_t tile = part_begin(many->tiles, many->row_blocks, block);
+  task.tiles = (int)(part_begin(many->tiles, many->row_blocks, block + 1) - tile);
+  for (int t = 0; t <= task.tiles; t++) task.rows[t] = tile_begin(many, tile + t);
+  task.groups = (int)(part_begin(many->groups, many->columns, column + 1) - task.group);
+  fovea_float_state caller = fovea_float_begin();
+  for (many_piece piece = {.dim = 0}; piece.dim < in; piece.dim += FOVEA_DOT_PIECE) {
+    piece.dims = in - piece.dim < FOVEA_DOT_PIECE ? (int)(in - piece.dim) : FOVEA_DOT_PIECE;
+    piece.last = piece.dim + piece.dims == in;
+    pack_rows(&task, &piece);
+    for (int group = 0; group < task.groups; group++) {
+      compute_group(&task, &piece, group, weights_after(&task, &piece, group));
+    }
+  }
+  fovea_float_end(caller);
+}
