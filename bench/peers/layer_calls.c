@@ -39,15 +39,34 @@ int layer_pack(int64_t in, int64_t out, const float *weights, float *panels) {
   return (int)fovea_nn_pack(&linear, panels, NULL, NULL);
 }
 
+/* Scratch for the largest call so far, as a program keeps it: malloc() may give memory back to the system after each. */
+static int keep_scratch(const fovea_nn_linear *linear, int64_t rows, fovea_execution *execution) {
+  static void *kept;
+  static size_t kept_size;
+  size_t size;
+  if (fovea_nn_linear_scratch_size(linear, rows, execution, &size, NULL) != FOVEA_OK) return 0;
+  if (size > kept_size) {
+    free(kept);
+    kept_size = (size + FOVEA_SCRATCH_ALIGNMENT - 1) / FOVEA_SCRATCH_ALIGNMENT * FOVEA_SCRATCH_ALIGNMENT;
+    kept = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, kept_size);
+    if (!kept) kept_size = 0;
+  }
+  if (size > kept_size) return 0;
+  execution->scratch = kept;
+  execution->scratch_size = kept_size;
+  return 1;
+}
+
 int layer_linear(int64_t in, int64_t out, const float *panels, int64_t rows, const float *x, float *y,
                  int threads) {
-  const fovea_execution execution = execution_of(threads);
+  fovea_execution execution = execution_of(threads);
   fovea_nn_linear linear;
   fovea_nn_linear_rows call;
   fovea_nn_linear_init(&linear, in, out, panels);
   linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
   linear.weight_stride = 0;
   fovea_nn_linear_rows_init(&call, &linear, rows, x, y);
+  if (!keep_scratch(&linear, rows, &execution)) return (int)FOVEA_ERROR_MEMORY;
   return (int)fovea_nn_linear_run(&linear, &call, &execution, NULL);
 }
 
