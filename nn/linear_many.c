@@ -1,6 +1,6 @@
 /* A task of many rows. For each piece of the dims it packs its rows; then each group of outputs, one panel of weights or
  * two, stays in the first-level cache while all row tiles pass. The sums of all tiles lie in the second-level cache, in
- * the order in which they are computed, and each tile prefetches the next one's. After the last piece a tile's sums
+ * the order in which they are computed, and each tile prefetches the next tile's. After the last piece a tile's sums
  * become results at once. The design, and the measurements that it follows, are BLIS's (Van Zee and van de Geijn, 2015)
  * with sums that leave their registers every FOVEA_DOT_PIECE dims, since the chain of a piece begins at zero. */
 #include "linear_many.h"
@@ -215,24 +215,6 @@ static fovea_nn_ahead far_ahead(const char *begin, int64_t bytes, int tile, int 
   return (fovea_nn_ahead){begin + tile * share, share <= fetched / 2 ? LINE / 2 : LINE};
 }
 
-/* The first lines of up to sixteen rows, or eight, in the steps of a tile. Between them lie lines of other groups. */
-static fovea_nn_ahead rows_ahead(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out,
-                                 int most_rows) {
-  const int steps = FOVEA_DOT_PIECE / 2 / (most_rows > 8 ? 16 : 8);
-  return (fovea_nn_ahead){fovea_element(data, type, row * stride + out), fovea_bytes(type, stride) / steps};
-}
-
-/* What is read after this tile: the next tile's sums, or the rows that its results are added to or overwrite. */
-static fovea_nn_ahead near_ahead(const many_task *task, const many_piece *piece, int tile, int group,
-                                 const float *sums) {
-  const fovea_nn_linear_rows *r = task->many->rows;
-  const fovea_nn_kernels *k = task->many->kernels;
-  const int64_t row = task->rows[tile], out = (task->group + group) * k->tile_outs;
-  if (!piece->last) return (fovea_nn_ahead){(const char *)(sums + k->tile_rows * k->tile_outs), LINE / 2};
-  if (r->residual) return rows_ahead(r->residual, r->residual_type, r->residual_stride, row, out, k->tile_rows);
-  return rows_ahead(r->y, r->y_type, r->y_stride, row, out, k->tile_rows);
-}
-
 /* All tiles of one group of outputs. */
 static void compute_group(const many_task *task, const many_piece *piece, int group, const char *next_weights) {
   const fovea_nn_kernels *k = task->many->kernels;
@@ -245,7 +227,8 @@ static void compute_group(const many_task *task, const many_piece *piece, int gr
     args.x = task->x + t * x_floats;
     args.rows = (int)(task->rows[t + 1] - task->rows[t]);
     args.sums = task->sums + (one_piece ? 0 : ((int64_t)group * task->tiles + t) * sum_floats);
-    args.near = near_ahead(task, piece, t, group, args.sums);
+    args.near =
+        (fovea_nn_ahead){(const char *)(args.sums + (piece->last ? 0 : sum_floats)), piece->last ? 0 : LINE / 2};
     args.far = far_ahead(next_weights, weight_bytes, t, task->tiles);
     if (task->tiles <= FEW_TILES) args.near = (fovea_nn_ahead){args.far.begin + FOVEA_DOT_PIECE / 2 * LINE, LINE};
     k->tile(&args);
@@ -268,10 +251,11 @@ static const char *weights_after(const many_task *task, const many_piece *piece,
   return fovea_element(l->weights, l->weight_type, place);
 }
 
+/* All outputs of some rows before the next rows: then rows and results are in a cache, and on few pages. */
 void fovea_nn_many_task(const void *data, int64_t index, int worker) {
   const fovea_nn_many *many = data;
   char *memory = many->memory + (size_t)worker * many->task_bytes;
-  const int64_t block = index % many->row_blocks, column = index / many->row_blocks, in = many->linear->in;
+  const int64_t column = index % many->columns, block = index / many->columns, in = many->linear->in;
   many_task task = {.many = many,
                     .group = part_begin(many->groups, many->columns, column),
                     .sums = (float *)(void *)(memory + many->sums),
