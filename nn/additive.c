@@ -197,7 +197,7 @@ static void score_task(const void *data, int64_t task, int worker) {
 }
 
 static void compute_scores(const tile *tile, const fovea_execution *execution) {
-  const double each = tile->call->leaky ? 3 : 25; /* multiplications and additions of a dim */
+  const double each = tile->call->leaky ? 3 : 25; /* multiply-adds of a dim */
   const fovea_nn_additive_tensors *t = &tile->call->tensors;
   const double pairs = (double)t->batch * (double)tile->rows * (double)t->kv_len;
   const double work = pairs * (double)tile->call->additive.dim * each;

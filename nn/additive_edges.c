@@ -246,7 +246,7 @@ static void run_task(const void *data, int64_t task, int worker) {
 }
 
 void fovea_nn_run_edges(const fovea_nn_edges *edges, const fovea_execution *execution, int workers) {
-  const double tanh_work = 25, leaky_work = 3; /* multiplications and additions of each dim */
+  const double tanh_work = 25, leaky_work = 3; /* multiply-adds of each dim */
   const fovea_nn_additive_tensors *t = &edges->call->tensors;
   const double pairs = (double)t->batch * (double)(t->edge_starts[t->q_len] - t->edge_starts[0]);
   const double each = edges->call->leaky ? leaky_work : tanh_work;

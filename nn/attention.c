@@ -30,14 +30,14 @@ static uint64_t bytes_of_layers(const fovea_nn_attention_call *call, const fovea
   const int64_t rows[] = {call->q.rows, call->k.rows, call->v.rows, call->q.rows};
   uint64_t most = 0;
   for (int i = 0; i < 4; i++) {
-    const uint64_t bytes = linears[i] ? fovea_nn_linear_bytes(linears[i], rows[i], execution) : 0;
+    const uint64_t bytes = fovea_nn_linear_bytes(linears[i], rows[i], execution);
     if (bytes > most) most = bytes;
   }
   return most;
 }
 
-/* The run that a plan is bound to, the scratch of attention itself or of a linear layer before and after it, and the
- * rows. */
+/* The run that a plan is bound to, the scratch of attention itself or of a linear layer before and after it, and
+ * the rows. */
 static scratch_layout lay_out(const fovea_nn_attention_call *call, const fovea_plan *plan, int workers,
                               const fovea_execution *execution) {
   const uint64_t run = fovea_plan_scratch_size(plan, workers), layers = bytes_of_layers(call, execution);
@@ -52,8 +52,8 @@ static scratch_layout lay_out(const fovea_nn_attention_call *call, const fovea_p
   return layout;
 }
 
-/* One projection: the rows of `from` through `linear` into f32 heads. Layers and memories were checked, but not x: the
- * projection of queries, which is the first, checks it. */
+/* One projection: the rows of `from` through `linear` into f32 heads. Layers and memories were checked, but not x:
+ * the projection of queries, which is the first, checks it. */
 static fovea_status project(const fovea_nn_attention_call *call, const fovea_nn_linear *linear, const void *from,
                             fovea_type type, int64_t stride, const fovea_nn_heads *to, fovea_error *error) {
   fovea_nn_linear_rows rows;
@@ -249,7 +249,7 @@ static void run_in_team(void *data, const fovea_execution *execution) {
   r->status = run(r->call, r->plan, r->memory, r->layout, r->only_checked, r->error);
 }
 
-/* Multiplications and additions of the projections of queries and of the output. */
+/* Multiply-adds of the projections of queries and of the output. */
 static double work_of(const fovea_nn_attention_call *call) {
   const fovea_nn_linear *q = call->attention.query, *o = call->attention.output;
   return (double)call->q.rows * ((double)q->in * (double)q->out + (double)o->in * (double)o->out);

@@ -119,7 +119,7 @@ static void run_in_team(void *data, const fovea_execution *execution) {
   r->status = run(r->call, r->memory, r->plans, r->error);
 }
 
-/* About as many multiplications and additions as the layers make, if they are four times as wide inside. */
+/* About as many multiply-adds as the layers make, if they are four times as wide inside. */
 static double work_of(const fovea_nn_encoder_call *call) {
   const double layer = 12.0 * (double)call->dim * (double)call->dim;
   return (double)call->row_count * (double)call->encoder.count * layer;

@@ -117,7 +117,7 @@ fovea_status fovea_nn_check_output(const fovea_nn_linear *given, const fovea_nn_
   return status ? status : fovea_nn_check_linear_rows(&linear, &rows, error);
 }
 
-/* Multiplications and additions of a task, so that taking it costs little beside it. */
+/* Multiply-adds of a task, so that taking it costs little beside it. */
 #define WORK_OF_TASK INT64_C(1000000)
 /* Bytes of weights that a task goes through for its rows: they stay in a shared cache while other tasks take other
  * rows, and the rows are read from memory once for all of them. */
@@ -254,6 +254,7 @@ static fovea_status check_scratch_place(const linear_call *call, fovea_error *er
   const fovea_nn_linear *l = &call->linear;
   const fovea_nn_linear_rows *r = &call->rows;
   const fovea_nn_matrix scratch = fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size);
+  if (!scratch.data) return FOVEA_OK;
   const fovea_nn_matrix others[] = {
       fovea_nn_weights_of(l),
       fovea_nn_bias_of(l),
@@ -263,7 +264,7 @@ static fovea_status check_scratch_place(const linear_call *call, fovea_error *er
       {"residual", r->residual, r->residual_type, r->rows, l->out, r->residual_stride},
   };
   fovea_status status = FOVEA_OK;
-  for (size_t i = 0; i < sizeof others / sizeof others[0] && !status && scratch.data; i++)
+  for (size_t i = 0; i < sizeof others / sizeof others[0] && !status; i++)
     status = fovea_nn_check_apart(&scratch, &others[i], error);
   return status;
 }
@@ -288,7 +289,7 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *linear, const fovea_nn_l
 
 uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *given, int64_t row_count, const fovea_execution *execution) {
   linear_call call = {.rows = {.rows = row_count}};
-  if (row_count < FOVEA_NN_MANY_LEAST_ROWS) return 0;
+  if (!given || row_count < FOVEA_NN_MANY_LEAST_ROWS) return 0;
   if (fovea_nn_read_linear("", given, &call.linear, NULL) != FOVEA_OK) return 0;
   if (fovea_read_execution(execution, &call.execution, NULL) != FOVEA_OK || cut_call(&call, NULL) != FOVEA_OK)
     return 0;

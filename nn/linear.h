@@ -46,14 +46,14 @@ fovea_status fovea_nn_check_output(const fovea_nn_linear *given, const fovea_nn_
 /* Checks where its weights are to be packed. */
 fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error);
 
-/* As fovea_nn_linear_run(), but it allocates nothing: without scratch, or with too little of it, many rows go through in
- * small tiles, as few rows do. For calls that have layers as parts. */
+/* As fovea_nn_linear_run(), but it allocates nothing: without scratch, or with too little of it, many rows go
+ * through in small tiles, as few rows do. For calls that have layers as parts. */
 fovea_status fovea_nn_run_linear(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                  const fovea_execution *execution, fovea_error *error);
 /* The same for a layer and rows that were checked. */
 fovea_status fovea_nn_multiply(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                const fovea_execution *execution, fovea_error *error);
-/* The bytes of scratch that they use for so many rows. 0: none, or the layer is not valid. */
+/* The bytes of scratch that they use for so many rows. 0: none, or the layer is NULL or not valid. */
 uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *linear, int64_t row_count, const fovea_execution *execution);
 
 /* Computes one task of `data`, a fovea_nn_linear_job. */

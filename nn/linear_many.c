@@ -1,8 +1,9 @@
-/* A task of many rows. For each piece of the dims it packs its rows; then each group of outputs, one panel of weights or
- * two, stays in the first-level cache while all row tiles pass. The sums of all tiles lie in the second-level cache, in
- * the order in which they are computed, and each tile prefetches the next tile's. After the last piece a tile's sums
- * become results at once. The design, and the measurements that it follows, are BLIS's (Van Zee and van de Geijn, 2015)
- * with sums that leave their registers every FOVEA_DOT_PIECE dims, since the chain of a piece begins at zero. */
+/* A task of many rows. For each piece of the dims it packs its rows; then each group of outputs, one panel of
+ * weights or two, stays in the first-level cache while all row tiles pass. The sums of all tiles lie in the
+ * second-level cache, in the order in which they are computed, and each tile prefetches the next tile's. After the
+ * last piece a tile's sums become results at once. The design, and the measurements that it follows, are BLIS's
+ * (Van Zee and van de Geijn, 2015) with sums that leave their registers every FOVEA_DOT_PIECE dims, since the chain
+ * of a piece begins at zero. */
 #include "linear_many.h"
 
 #include "../arch/float_state.h"
@@ -48,9 +49,9 @@ static void lay_out(fovea_nn_many *many) {
   if (weights_are_copied(many->linear)) many->task_bytes += padded_floats((int64_t)k->tile_outs * FOVEA_DOT_PIECE);
 }
 
-/* Tasks of each worker, so that none waits long for the last; the fewest tiles and outputs of a smaller task, and its work:
- * rows are packed for each block of groups, and weights of 16 bits or in rows are copied for each block of tiles. What
- * costs nothing is cut first. */
+/* Tasks of each worker, so that none waits long for the last; the fewest tiles and outputs of a smaller task, and
+ * its work: rows are packed for each block of groups, and weights of 16 bits or in rows are copied for each block
+ * of tiles. What costs nothing is cut first. */
 enum { WORKER_TASKS = 4, LEAST_TILES = 4, LEAST_OUTS = 256 };
 #define LEAST_WORK INT64_C(1000000)
 
@@ -156,8 +157,8 @@ static void pack_rows(const many_task *task, const many_piece *piece) {
   }
 }
 
-/* Sets where the weights of a group lie: in panels of f32, or in a copy. A group may have fewer panels than a tile: then
- * the tile multiplies its last panel again, and nothing reads these sums. */
+/* Sets where the weights of a group lie: in panels of f32, or in a copy. A group may have fewer panels than a tile:
+ * then the tile multiplies its last panel again, and nothing reads these sums. */
 static void place_weights(const many_task *task, const many_piece *piece, int group, fovea_nn_tile_args *args) {
   const fovea_nn_linear *l = task->many->linear;
   const int tile_outs = task->many->kernels->tile_outs;

@@ -7,7 +7,8 @@
 /* The most tiles of a task, of any instruction set. */
 enum { FOVEA_NN_TASK_TILES_LIMIT = 16 };
 
-/* Tasks are blocks of row tiles beside blocks of outputs. Rows are cut into tiles as evenly as pairs of rows allow. */
+/* Tasks are blocks of row tiles beside blocks of outputs. Rows are cut into tiles as evenly as pairs of rows
+ * allow. */
 typedef struct fovea_nn_many {
   const fovea_nn_linear *linear;
   const fovea_nn_linear_rows *rows;

@@ -1,6 +1,6 @@
-/* Packed weights: [piece of FOVEA_DOT_PIECE dims][panel of FOVEA_NN_PANEL outputs][dim][output], and of bf16 two dims of
- * an output side by side. Piece by piece, because a task multiplies all its rows by a piece before the next: the weights
- * that it reads lie in one stream. The last piece has the dims that are left over. */
+/* Packed weights: [piece of FOVEA_DOT_PIECE dims][panel of FOVEA_NN_PANEL outputs][dim][output], and of bf16 two
+ * dims of an output side by side. Piece by piece, because a task multiplies all its rows by a piece before the
+ * next: the weights that it reads lie in one stream. The last piece has the dims that are left over. */
 #ifndef FOVEA_NN_PANELS_H
 #define FOVEA_NN_PANELS_H
 

@@ -4,7 +4,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
 
-/* Multiplications and additions of a task, so that taking it costs little beside it. */
+/* Multiply-adds of a task, so that taking it costs little beside it. */
 #define WORK_OF_TASK INT64_C(300000)
 
 typedef struct row_tasks {

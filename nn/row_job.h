@@ -6,7 +6,7 @@
 
 typedef struct fovea_nn_row_job {
   int64_t rows, dim;
-  int64_t work; /* multiplications and additions for each number */
+  int64_t work; /* multiply-adds for each number */
   const void *data;
   /* Computes `count` rows from `first` on. */
   void (*run)(const void *data, int64_t first, int64_t count);

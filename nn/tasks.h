@@ -9,10 +9,10 @@
 /* One task of `data`. Tasks may run in any order and at the same time. */
 typedef void fovea_nn_task(const void *data, int64_t task, int worker);
 
-/* Moving an element, rotated or converted, takes the time of so many multiplications and additions. */
+/* Moving an element, rotated or converted, takes the time of so many multiply-adds. */
 #define FOVEA_NN_WORK_TO_MOVE 64.0
 
-/* The workers that `work` multiplications and additions are worth, no more than `most`, which have memory. */
+/* The workers that `work` multiply-adds are worth, no more than `most`, which have memory. */
 static inline int fovea_nn_workers_for(int64_t tasks, double work, int most, const fovea_execution *execution) {
   const int workers = fovea_tasks_workers(tasks, work, execution);
   return workers < most ? workers : most;
@@ -28,7 +28,7 @@ static inline void fovea_nn_run_tasks(fovea_nn_task *run, const void *data, int6
     for (int64_t task = 0; task < tasks; task++) run(data, task, 0);
 }
 
-/* Runs all steps of a call with one team, if `work` multiplications and additions are worth one and the execution, which
+/* Runs all steps of a call with one team, if `work` multiply-adds are worth one and the execution, which
  * was read, does not have one. */
 static inline void fovea_nn_run_in_team(fovea_team_function run, void *data, double work,
                                         const fovea_execution *execution) {

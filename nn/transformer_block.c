@@ -154,8 +154,7 @@ static uint64_t bytes_of_layers(const block_call *call) {
   const fovea_nn_linear *const linears[] = {b->up, b->down, b->gate};
   uint64_t most = 0;
   for (int i = 0; i < 3; i++) {
-    const uint64_t bytes =
-        linears[i] ? fovea_nn_linear_bytes(linears[i], call->rows, call->plans->self.memory->execution) : 0;
+    const uint64_t bytes = fovea_nn_linear_bytes(linears[i], call->rows, call->plans->self.memory->execution);
     if (bytes > most) most = bytes;
   }
   return most;
@@ -234,7 +233,7 @@ static void run_in_team(void *data, const fovea_execution *execution) {
   r->status = run(r->call, r->memory, r->x, r->y, r->part, r->error);
 }
 
-/* Multiplications and additions of its linear layers, if those of attention have `dim` outputs. */
+/* Multiply-adds of its linear layers, if those of attention have `dim` outputs. */
 static double work_of(const block_call *call) {
   return (double)call->rows * (double)call->dim * (4.0 * (double)call->dim + 2.0 * (double)call->width);
 }

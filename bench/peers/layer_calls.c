@@ -39,7 +39,8 @@ int layer_pack(int64_t in, int64_t out, const float *weights, float *panels) {
   return (int)fovea_nn_pack(&linear, panels, NULL, NULL);
 }
 
-/* Scratch for the largest call so far, as a program keeps it: malloc() may give memory back to the system after each. */
+/* Scratch for the largest call so far, as a program keeps it: malloc() may give memory back to the system after
+ * each. */
 static int keep_scratch(const fovea_nn_linear *linear, int64_t rows, fovea_execution *execution) {
   static void *kept;
   static size_t kept_size;

@@ -284,7 +284,7 @@ static inline void fovea_execution_init(fovea_execution *execution) {
  * id, so the parent must have called a function of Fovea that plans or runs something before the fork. */
 FOVEA_API int fovea_default_threads(void);
 
-/* Returns how many workers a caller's own tasks are worth: 1 if `work`, the multiplications and additions of all
+/* Returns how many workers a caller's own tasks are worth: 1 if `work`, the multiply-adds of all
  * tasks, is too little to share, else as many as `execution` allows (NULL: all defaults), and no more than
  * `tasks`. 1 for an execution that fovea_tasks_run() refuses. */
 FOVEA_API int fovea_tasks_workers(int64_t tasks, double work, const fovea_execution *execution);
@@ -302,14 +302,15 @@ FOVEA_API fovea_status fovea_tasks_run(void (*run)(const void *data, int64_t tas
 /* What fovea_team_run() calls. */
 typedef void (*fovea_team_function)(void *data, const fovea_execution *execution);
 
-/* Calls run(data, execution) once, on the calling thread, with one team of threads for all calls that `run` makes with
- * the execution that it gets: `execution` with a parallel_for that shares their tasks among the team. Between calls the
- * team's threads wait for microseconds, then sleep; a thread that the system does not run delays the task that it has,
- * and no other. Stacks of layers in fovea_nn run so by themselves; a model of single calls gains what beginning and ending
- * a team costs for each of them. `work`: the multiplications and additions of all calls; if they are too few to share,
- * if `execution` has a parallel_for, or without OpenMP, `run` gets `execution` as it is, completed. Calls with that
- * execution are made from the calling thread only. `execution` and `error` may be NULL. FOVEA_ERROR_ARGUMENT if run is
- * NULL; and the errors of an execution that any call refuses. Allocates nothing. Thread-safe. */
+/* Calls run(data, execution) once, on the calling thread, with one team of threads for all calls that `run` makes
+ * with the execution that it gets: `execution` with a parallel_for that shares their tasks among the team. Between
+ * calls the team's threads wait for microseconds, then sleep; a thread that the system does not run delays the task
+ * that it has, and no other. Stacks of layers in fovea_nn run so by themselves; a model of single calls gains what
+ * beginning and ending a team costs for each of them. `work`: the multiply-adds of all calls; if they are too few
+ * to share, if `execution` has a parallel_for, or without OpenMP, `run` gets `execution` as it is, completed. Calls
+ * with that execution are made from the calling thread only. `execution` and `error` may be NULL.
+ * FOVEA_ERROR_ARGUMENT if run is NULL; and the errors of an execution that any call refuses. Allocates nothing.
+ * Thread-safe. */
 FOVEA_API fovea_status fovea_team_run(fovea_team_function run, void *data, double work,
                                       const fovea_execution *execution, fovea_error *error);
 
@@ -333,8 +334,8 @@ typedef struct fovea_plan fovea_plan;
 
 /* Checks the problem and allocates a plan for it, with the isa and the allocator of `execution` (NULL: all
  * defaults). The name of the isa need not exist any more when the plan runs. On failure *plan is NULL. Errors:
- * FOVEA_ERROR_ARGUMENT and FOVEA_ERROR_UNUSED of problem and execution, FOVEA_ERROR_UNSUPPORTED of the isa or of what
- * the build was made without, FOVEA_ERROR_MEMORY. */
+ * FOVEA_ERROR_ARGUMENT and FOVEA_ERROR_UNUSED of problem and execution, FOVEA_ERROR_UNSUPPORTED of the isa or of
+ * what the build was made without, FOVEA_ERROR_MEMORY. */
 FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, const fovea_execution *execution,
                                          fovea_plan **plan, fovea_error *error);
 FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* frees a plan, which no run may still use; NULL is allowed */
@@ -347,8 +348,8 @@ FOVEA_API size_t fovea_plan_size(int64_t batch);
  * or more at a multiple of FOVEA_SCRATCH_ALIGNMENT, and lives as long as this memory. Memory for one batch also
  * holds plans of smaller batches, so an engine that decodes can make the plan of each step in the same place. A new
  * plan ends the one before in this memory. fovea_plan_destroy() does nothing to such a plan. On failure *plan is
- * NULL, and a plan that was in this memory is lost. Errors: as fovea_plan_create(), but FOVEA_ERROR_SPACE in place of
- * FOVEA_ERROR_MEMORY. */
+ * NULL, and a plan that was in this memory is lost. Errors: as fovea_plan_create(), but FOVEA_ERROR_SPACE in place
+ * of FOVEA_ERROR_MEMORY. */
 FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, const fovea_execution *execution,
                                             void *memory, size_t size, fovea_plan **plan, fovea_error *error);
 

@@ -44,9 +44,9 @@ typedef enum fovea_nn_activation {
   FOVEA_NN_ACTIVATION_ELU = 5        /* x where x is above 0, else e^x - 1 (Clevert et al., 2016) */
 } fovea_nn_activation;
 
-/* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS:
- * [piece of 128 dims][panel of 16 outputs][dim][output], of bf16 two dims of an output side by side; the last piece has
- * the dims that are left over. fovea_nn_pack() makes them, the same for every instruction set. */
+/* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS: [piece of 128 dims][panel
+ * of 16 outputs][dim][output], of bf16 two dims of an output side by side; the last piece has the dims that are
+ * left over. fovea_nn_pack() makes them, the same for every instruction set. */
 typedef enum fovea_nn_layout { FOVEA_NN_WEIGHTS_IN_ROWS = 0, FOVEA_NN_WEIGHTS_IN_PANELS = 1 } fovea_nn_layout;
 
 /* A linear layer y = act(x W^T + b) * gate + residual. W is (out, in), as PyTorch's nn.Linear stores it. */
@@ -105,13 +105,13 @@ static inline void fovea_nn_linear_rows_init(fovea_nn_linear_rows *rows, const f
 }
 
 /* Computes the rows. Each step after the dot product (bias, activation, gate, residual) rounds once, in f32, and
- * the last result is rounded to y's type: a layer with all of them has the bits of the same steps one by one.
- * Many rows need scratch (fovea_nn_linear_scratch_size()), from `execution` or else allocated once by its allocator. */
+ * the last result is rounded to y's type: a layer with all of them has the bits of the same steps one by one. Many
+ * rows need scratch (fovea_nn_linear_scratch_size()), from `execution` or else allocated once by its allocator. */
 FOVEA_NN_API fovea_status fovea_nn_linear_run(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                               const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch that `row_count` rows need with this execution: its threads and its isa; 0: none.
- * A caller who reserves it once may pass it with fewer rows, or through layers that need less. */
+/* Sets *size to the bytes of scratch that `row_count` rows need with this execution: its threads and its isa; 0:
+ * none. A caller who reserves it once may pass it with fewer rows, or through layers that need less. */
 FOVEA_NN_API fovea_status fovea_nn_linear_scratch_size(const fovea_nn_linear *linear, int64_t row_count,
                                                        const fovea_execution *execution, size_t *size,
                                                        fovea_error *error);

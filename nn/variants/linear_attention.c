@@ -338,7 +338,7 @@ static void run_part(const void *data, int64_t task, int worker) {
   clear_padding(&p);
 }
 
-/* Multiplications and additions. The caller's floating-point environment may trap what is inexact. */
+/* Multiply-adds. The caller's floating-point environment may trap what is inexact. */
 static double work_of(const fovea_nn_linear_attention_call *call) {
   const fovea_nn_linear_attention *a = &call->attention;
   const fovea_float_state caller = fovea_float_begin();

@@ -204,7 +204,7 @@ static int workers_of(const fovea_nn_random_features *r, int workers) {
 }
 
 static void run(const draw_job *job, const fovea_execution *execution, int workers) {
-  const double element = 100, dim = (double)job->random->dim; /* multiplications and additions */
+  const double element = 100, dim = (double)job->random->dim; /* multiply-adds */
   const double all = (double)job->random->features * dim,
                work = all * (element + (job->random->orthogonal ? dim : 0));
   const int64_t tasks = blocks_of(job->random);

@@ -15,7 +15,7 @@ enum {
   BLOCKS_PER_CPU = 32,
 };
 
-/* With fewer multiplications and additions a second phase costs more than it saves. */
+/* With fewer multiply-adds a second phase costs more than it saves. */
 static const double work_worth_parts = 3e6;
 
 static const int64_t span_keys = FOVEA_SPAN_KEYS;

@@ -82,7 +82,7 @@ struct fovea_plan {
   int phase_count;
   fovea_planned_phase phases[FOVEA_PLAN_PHASES];
   int allocated;                     /* fovea_plan_build() allocated it; else it is in the caller's memory */
-  double work;                       /* estimated multiplications and additions */
+  double work;                       /* estimated multiply-adds */
   fovea_scratch_places own_scratch;  /* arrays of features in it */
   fovea_scratch_layout layout;       /* of a worker's scratch */
   size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */

@@ -212,7 +212,8 @@ static void test_many_rows(void **state) {
   }
 }
 
-/* ---- Scratch -------------------------------------------------------------------------------------------------- */
+/* ---- Scratch
+ * -------------------------------------------------------------------------------------------------- */
 
 static size_t scratch_size(const struct layer *layer, int64_t rows, const fovea_execution *execution) {
   size_t size = 1;
@@ -364,7 +365,8 @@ static void test_rows_alone(void **state) {
   layer_destroy(&layer);
 }
 
-/* The panels as one stream: pieces of 128 dims, panels of 16 outputs, dims, outputs; of bf16 two dims of an output. */
+/* The panels as one stream: pieces of 128 dims, panels of 16 outputs, dims, outputs; of bf16 two dims of an
+ * output. */
 static void assert_stream(int64_t in, int64_t out, fovea_type type) {
   const int64_t size = (int64_t)type_size(type), together = type == FOVEA_BF16 ? 2 : 1;
   fovea_nn_linear linear;
