@@ -1,5 +1,6 @@
 /* A team of threads: each task of each job runs once; jobs do not wait for threads that do not come; those who sleep are
- * woken; and calls within a team give the bits that they give alone. */
+ * woken; calls within a team give the bits that they give alone; and what counts as a thread that does not run. */
+#include "src/system/schedule.h"
 #include "src/system/team.h"
 #include "support/check.h"
 #include "support/error_says.h"
@@ -119,6 +120,19 @@ static void test_sleepers_are_woken(void **state) {
   assert_int_equal(pthread_join(helper.thread, NULL), 0);
 }
 
+/* ---- Threads that do not run ---------------------------------------------------------------------------------- */
+
+static void test_what_is_a_wait(void **state) {
+  (void)state;
+  const int64_t ms = 1000000;
+  assert_true(fovea_schedule_has_waited(4 * ms, 3 * ms, ms / 100));
+  assert_true(fovea_schedule_has_waited(24 * ms, 3 * ms, 0));
+  assert_false(fovea_schedule_has_waited(25 * ms, 3 * ms, 0));       /* less than an eighth */
+  assert_false(fovea_schedule_has_waited(4 * ms, 3 * ms, 2 * ms));   /* as long as tasks take */
+  assert_false(fovea_schedule_has_waited(ms / 2, ms / 3, ms / 100)); /* as long as a thread takes to wake */
+  assert_false(fovea_schedule_has_waited(0, 0, 0));
+}
+
 /* ---- Calls ---------------------------------------------------------------------------------------------------- */
 
 /* Large enough for a team, with keys that are split, so that a run has two phases. */
@@ -205,6 +219,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_jobs),
       cmocka_unit_test(test_helpers_that_come_late),
       cmocka_unit_test(test_sleepers_are_woken),
+      cmocka_unit_test(test_what_is_a_wait),
       cmocka_unit_test(test_errors),
   };
   const struct CMUnitTest own[] = {cmocka_unit_test(test_calls)};

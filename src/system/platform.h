@@ -19,8 +19,8 @@ uintptr_t fovea_platform_thread(void);
 int64_t fovea_platform_nanoseconds(void);
 /* Lets another thread have the CPU, if one waits for it. */
 void fovea_platform_yield(void);
-/* Lets the CPU go until fovea_platform_wake() wakes all that wait there, or for some time, or not at all. Returns at once
- * if *word is not `value`. */
+/* Lets the CPU go until fovea_platform_wake() wakes all that wait there, or for some time, or not at all. Returns
+ * at once if *word is not `value`. */
 void fovea_platform_wait(atomic_uint *word, unsigned value);
 void fovea_platform_wake(atomic_uint *word);
 /* Tells the CPU that a thread only looks whether something has changed. */

@@ -20,7 +20,7 @@ static int is_forked_child(void) {
 }
 #endif
 
-/* Multiplications and additions that one thread does in about 15 microseconds, three times the cost of waking a
+/* Multiply-adds that one thread does in about 15 microseconds, three times the cost of waking a
  * team. */
 static const double work_worth_a_team = 1.5e6;
 /* The same within a team, whose threads are awake. */
@@ -46,7 +46,8 @@ int fovea_default_threads(void) {
 #endif
 }
 
-/* The most workers that an execution may have. To ask for CPUs takes as long as a small task: only if it matters. */
+/* The most workers that an execution may have. To ask for CPUs takes as long as a small task: only if it
+ * matters. */
 static int most_workers(const fovea_execution *execution) {
   const int wanted = execution->threads;
   if (execution->parallel_for) return wanted > 0 ? wanted : fovea_platform_cpus();
@@ -68,22 +69,21 @@ int fovea_schedule_workers(int64_t tasks, double work, const fovea_execution *ex
   return wanted < tasks ? wanted : (int)tasks;
 }
 
-#ifdef FOVEA_OPENMP
-/* ---- Threads that do not run ---------------------------------------------------------------------------------- */
-
-/* At the end of a team all wait for each thread, also for one that the system does not run because another process
- * has its CPU: for milliseconds, where a call of the calling thread alone may take less. After such a wait, calls stay
- * on the calling thread for as long as it took; if the next team waits, too, for twice as long, up to eight times.
- * Whole numbers: the caller's floating-point environment may trap what is inexact. */
-static atomic_llong alone_until; /* nanoseconds; 0: a team is welcome */
-static atomic_int waits;         /* teams, one after the other, that waited */
-
-/* Whether a team that took `total` waited: `lost` went by after the first thread had nothing left to do, with tasks of
- * `task` on average. The time of two tasks is how a team ends, and to wake a thread takes up to 0.2 ms. */
-static int has_waited(int64_t total, int64_t lost, int64_t task) {
+int fovea_schedule_has_waited(int64_t total, int64_t lost, int64_t task) {
   enum { SHORT_WAIT = 400000, SMALL_PART = 8 };
   return lost >= SHORT_WAIT + 2 * task && lost * SMALL_PART >= total;
 }
+
+#ifdef FOVEA_OPENMP
+/* ---- Threads that do not run
+ * ---------------------------------------------------------------------------------- */
+
+/* At the end of a team all wait for each thread, also for one that the system does not run because another process
+ * has its CPU: for milliseconds, where a call of the calling thread alone may take less. After such a wait, calls
+ * stay on the calling thread for as long as it took; if the next team waits, too, for twice as long, up to eight
+ * times. Whole numbers: the caller's floating-point environment may trap what is inexact. */
+static atomic_llong alone_until; /* nanoseconds; 0: a team is welcome */
+static atomic_int waits;         /* teams, one after the other, that waited */
 
 static int stays_alone(void) {
   const long long until = atomic_load_explicit(&alone_until, memory_order_relaxed);
@@ -97,7 +97,7 @@ static int stays_alone(void) {
 static void note_lost_time(int64_t start, int64_t idle, int64_t end, int64_t task) {
   enum { MOST_DOUBLINGS = 3 };
   const int before = atomic_load_explicit(&waits, memory_order_relaxed);
-  if (has_waited(end - start, end - idle, task)) {
+  if (fovea_schedule_has_waited(end - start, end - idle, task)) {
     const int64_t alone = (end - idle) << (before < MOST_DOUBLINGS ? before : MOST_DOUBLINGS);
     atomic_store_explicit(&alone_until, end + alone, memory_order_relaxed);
     if (before < MOST_DOUBLINGS) atomic_store_explicit(&waits, before + 1, memory_order_relaxed);
@@ -207,7 +207,7 @@ void fovea_schedule_run(const fovea_job *job, const fovea_execution *execution, 
     run_phases(&running, execution);
 }
 
-/* Moving an element, rotated or converted, takes the time of so many multiplications and additions. */
+/* Moving an element, rotated or converted, takes the time of so many multiply-adds. */
 enum { WORK_TO_MOVE = 64 };
 
 void fovea_schedule_rows(void (*run)(const void *data, int64_t task, int worker), const void *data, int64_t tasks,

@@ -7,8 +7,8 @@
 /* The most tasks that are shared out together. */
 #define MOST_TASKS (INT64_C(1) << 30)
 
-/* A waiting thread looks for some microseconds, then lets the CPU go between looks, and then sleeps: to be woken takes
- * longer than most waits. */
+/* A waiting thread looks for some microseconds, then lets the CPU go between looks, and then sleeps: to be woken
+ * takes longer than most waits. */
 enum { QUICK_LOOKS = 30, LOOKS = 1000 };
 
 static void pause_after(int looks) {

@@ -6,8 +6,9 @@
 
 #include <stdatomic.h>
 
-/* Tasks are taken from a ticket: in its upper half the number of the job, in its lower half the next task. A job whose
- * tasks are all taken has no use for a thread that comes late, so it is over when the taken tasks are done. */
+/* Tasks are taken from a ticket: in its upper half the number of the job, in its lower half the next task. A
+ * job whose tasks are all taken has no use for a thread that comes late, so it is over when the taken tasks
+ * are done. */
 typedef struct fovea_team {
   _Alignas(64) atomic_ullong ticket;
   _Alignas(64) atomic_uint finished; /* tasks of the job that are done */
