@@ -51,7 +51,8 @@ typedef struct fovea_nn_ahead {
   int64_t step; /* bytes from line to line */
 } fovea_nn_ahead;
 
-/* A register tile of many rows: sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums + these. */
+/* A register tile of many rows: sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums +
+ * these. */
 typedef struct fovea_nn_tile_args {
   const float *x;       /* packed: [dim][row] */
   const float *weights; /* f32 panels: the first dim */

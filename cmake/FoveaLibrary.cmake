@@ -57,10 +57,10 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB other_sources src/*/*.c)
   # Files that take 1.5 % or more of a call's instructions if it is small: decoding over pages, one new row, entries of plans.
   set(quick_sources ${other_sources})
-  list(FILTER quick_sources INCLUDE REGEX "/src/(visible/[a-z_]+|state/row_states|base/validate|rotary/(angle|rotary)\
+  list(FILTER quick_sources INCLUDE REGEX "/src/(visible/[a-z_]+|state/row_states|base/validate|rotary/angle\
 |run/(block|code_rows|decode|decode_codes|decode_exact|fetch|gather|position_numbers|page_rows|row_list|rows|scores\
-|shaw_keys|spans|tile|tile_scores|tile_values|walk|wide_rows)\
-|plan/entries|pattern/(intervals|lists|query)\
+|shaw_keys|tile|tile_scores|tile_values|walk|wide_rows)\
+|plan/(entries|parts|regions)|pattern/(intervals|lists|query)\
 |cache/(alike|append|cached_rows|coded_parts|coded_rows|formats|row_maker|sequences))\\.c$")
   list(REMOVE_ITEM other_sources ${quick_sources})
   if(fovea_architectures)

@@ -5,7 +5,8 @@
  *   FOVEA_NN_SPARE_VECTORS        vectors of a single panel, if FOVEA_NN_TILE_VECTORS are more than one panel
  *   FOVEA_NN_TILE_ROWS            rows of x beside them, at most 8
  *
- * Part of bodies.h. */
+ * Copies of weights have two panels (nn/linear.h). Two panels of fewer than FOVEA_NN_TILE_VECTORS vectors have
+ * register tiles of their own. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_DOT_H
 #define FOVEA_ARCH_SHARED_NN_DOT_H
 
@@ -106,6 +107,12 @@ _Static_assert(FOVEA_NN_SPARE_VECTORS == DOT_PANEL_VECTORS, "a tile for one pane
 DOT_TILE(dot_spare_main, FOVEA_NN_SPARE_VECTORS, FOVEA_NN_TILE_ROWS)
 DOT_TILE(dot_spare_two, FOVEA_NN_SPARE_VECTORS, 2)
 DOT_TILE(dot_spare_one, FOVEA_NN_SPARE_VECTORS, 1)
+#if FOVEA_NN_TILE_VECTORS > 2 * FOVEA_NN_SPARE_VECTORS
+#define DOT_HAS_BOTH
+DOT_TILE(dot_both_main, 2 * FOVEA_NN_SPARE_VECTORS, FOVEA_NN_TILE_ROWS)
+DOT_TILE(dot_both_two, 2 * FOVEA_NN_SPARE_VECTORS, 2)
+DOT_TILE(dot_both_one, 2 * FOVEA_NN_SPARE_VECTORS, 1)
+#endif
 #else
 _Static_assert(FOVEA_NN_TILE_VECTORS *LANES <= FOVEA_NN_PANEL, "panels are whole register tiles");
 #endif
@@ -116,6 +123,12 @@ FOVEA_KERNEL void FOVEA_NAME(nn_dot)(const fovea_nn_dot_args *args) {
   for (; vector + FOVEA_NN_TILE_VECTORS <= vectors; vector += FOVEA_NN_TILE_VECTORS) {
     dot_rows(args, vector, FOVEA_NN_TILE_ROWS, dot_main, dot_two, dot_one);
   }
+#ifdef DOT_HAS_BOTH
+  if (vector + 2 * FOVEA_NN_SPARE_VECTORS <= vectors) {
+    dot_rows(args, vector, FOVEA_NN_TILE_ROWS, dot_both_main, dot_both_two, dot_both_one);
+    vector += 2 * FOVEA_NN_SPARE_VECTORS;
+  }
+#endif
 #ifdef FOVEA_NN_SPARE_VECTORS
   for (; vector < vectors; vector += FOVEA_NN_SPARE_VECTORS) {
     dot_rows(args, vector, FOVEA_NN_TILE_ROWS, dot_spare_main, dot_spare_two, dot_spare_one);

@@ -60,8 +60,8 @@ FOVEA_NOINLINE void finish_store(const fovea_nn_finish_args *args, int row, int 
   }
 }
 
-/* Whole vectors of functions, some at a time: of one row, or of several if a row does not have so many. Returns the first
- * row that is left. */
+/* Whole vectors of functions, some at a time: of one row, or of several if a row does not have so many. Returns the
+ * first row that is left. */
 FOVEA_INLINE int finish_functions(const fovea_nn_finish_args *args, int outs,
                                   const fovea_nn_activation activation) {
   const int vectors = outs / LANES, across = vectors % 4 == 0 ? 2 : vectors % 2 == 0,

@@ -1,5 +1,5 @@
-/* Linear layers of many rows: outputs lie in the lanes, numbers of packed rows are broadcast. The chain of a piece is
- * as in dot.h: dims 1, 0, 3, 2, ... Register tiles are given by
+/* Linear layers of many rows: outputs lie in the lanes, numbers of packed rows are broadcast. The chain of a piece
+ * is as in dot.h: dims 1, 0, 3, 2, ... Register tiles are given by
  *
  *   FOVEA_NN_MANY_VECTORS         vectors of outputs, of whole panels
  *   FOVEA_NN_MANY_ROWS            the most rows beside them, even: all accumulators are registers
@@ -8,8 +8,9 @@
  *
  * A set without them has no register tiles of many rows.
  *
- * A tile prefetches what the next one needs: two lines for each two dims made layers of 512 rows 11 to 15 % faster
- * (Cascade Lake). Two dims an iteration, not four: half the code, and 1 % faster (Sapphire Rapids). Part of bodies.h. */
+ * A tile prefetches what the next one needs: two lines for each two dims made layers of 512 rows 11 to 15 %
+ * faster (Cascade Lake). Two dims an iteration, not four: half the code, and 1 % faster (Intel Xeon with AMX).
+ * Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_MANY_H
 #define FOVEA_ARCH_SHARED_NN_MANY_H
 
