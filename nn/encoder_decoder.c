@@ -7,6 +7,7 @@
 #include "encoder.h"
 #include "layer_scratch.h"
 #include "linear.h"
+#include "tasks.h"
 
 static const fovea_nn_stack_names source_names = {"encoder", "source"}, target_names = {"decoder", "target"};
 
@@ -117,7 +118,12 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   return FOVEA_OK;
 }
 
-/* Checks both stacks, and lays out scratch: as much as the larger stack needs, and the decoder's rows. */
+static size_t larger(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+
+/* Checks both stacks, and lays out scratch: as much as the larger stack or the output's layer needs, and the
+ * decoder's rows. */
 static fovea_status measure(coding_call *call, int workers, fovea_error *error) {
   const fovea_nn_linear *output = call->model.output;
   fovea_nn_encoder_shape source = {0};
@@ -136,9 +142,10 @@ static fovea_status measure(coding_call *call, int workers, fovea_error *error) 
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "output.in is %jd; the decoder's rows have %jd", output->in,
                       call->shape.dim);
   }
-  const size_t of_target = fovea_nn_size_of(&call->shape.all), of_source = fovea_nn_size_of(&source.all);
+  const size_t of_stacks = larger(fovea_nn_size_of(&call->shape.all), fovea_nn_size_of(&source.all));
   call->all = (fovea_nn_scratch){0};
-  fovea_nn_reserve(&call->all, of_target > of_source ? of_target : of_source);
+  fovea_nn_reserve(&call->all,
+                   larger(of_stacks, (size_t)fovea_nn_linear_bytes(output, call->shape.rows, &call->execution)));
   call->hidden_begin = call->all.size;
   fovea_nn_reserve(&call->all, output ? fovea_nn_bytes(call->shape.rows, call->shape.dim, 1) : 0);
   return FOVEA_OK;
@@ -152,13 +159,10 @@ static fovea_nn_linear_rows output_rows(const coding_call *call, const float *hi
 }
 
 static fovea_status run(coding_call *call, char *memory, fovea_error *error) {
-  const fovea_execution rows_execution = fovea_nn_without_scratch(&call->execution);
-  fovea_execution execution = call->execution;
+  const fovea_execution execution = fovea_nn_with_scratch(&call->execution, memory, call->hidden_begin);
   fovea_nn_encoder_rows target = call->target;
   fovea_nn_linear_rows rows;
   fovea_status status = FOVEA_OK;
-  execution.scratch = memory;
-  execution.scratch_size = call->hidden_begin;
   if (call->model.output) {
     target.y = (float *)(void *)(memory + call->hidden_begin);
     rows = output_rows(call, target.y);
@@ -172,20 +176,39 @@ static fovea_status run(coding_call *call, char *memory, fovea_error *error) {
   if (!status)
     status = fovea_nn_run_stack(target_names, call->model.decoder, &target, &execution, &call->target_plans, error);
   if (status || !call->model.output) return status;
-  return fovea_nn_run_linear(call->model.output, &rows, &rows_execution, error);
+  return fovea_nn_multiply(call->model.output, &rows, &execution, error);
+}
+
+typedef struct coding_run {
+  coding_call *call;
+  char *memory;
+  fovea_status status;
+  fovea_error *error;
+} coding_run;
+
+static void run_in_team(void *data, const fovea_execution *execution) {
+  coding_run *r = data;
+  r->call->execution = *execution;
+  r->status = run(r->call, r->memory, r->error);
+}
+
+/* About as many multiply-adds as a layer of the decoder makes. */
+static double work_of(const coding_call *call) {
+  return 12.0 * (double)call->shape.rows * (double)call->shape.dim * (double)call->shape.dim;
 }
 
 static fovea_status run_in_memory(coding_call *call, fovea_error *error) {
-  const fovea_execution *e = &call->execution;
+  const fovea_execution execution = call->execution, *e = &execution;
   char *memory;
   void *allocated;
   fovea_status status = measure(call, fovea_nn_workers(e), error);
   if (status) return status;
   call->all.before = fovea_nn_plans_end(&call->plan_memory);
   status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
-  if (!status) status = run(call, memory, error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  coding_run r = {call, memory, status, error};
+  if (!status) fovea_nn_run_in_team(run_in_team, &r, work_of(call), e);
+  fovea_release(&e->allocator, allocated);
+  return r.status;
 }
 
 static void release_plans(coding_call *call) {
