@@ -83,15 +83,15 @@ FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const
   const float *bias = args->bias;
   for (int row = 0; row < args->rows; row++) {
     const float *sums = args->sums + row * args->sum_stride;
-    const float *residual =
-        (const float *)args->residual.data + (args->residual.data ? row * args->residual.stride : 0);
+    const float *residual = (const float *)args->residual.data;
     float *y = (float *)args->y.data + row * args->y.stride;
+    if (residual) residual += row * args->residual.stride;
     FOVEA_NO_UNROLL
     for (int out = 0; out < outs; out += LANES) {
       vec x = vec_load(sums + out);
       if (bias) x = vec_add(x, vec_load(bias + out));
       if (relu) x = vec_relu(x);
-      if (args->residual.data) x = vec_add(x, vec_load(residual + out));
+      if (residual) x = vec_add(x, vec_load(residual + out));
       vec_store(y + out, result_of(x));
     }
   }
