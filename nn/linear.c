@@ -226,7 +226,11 @@ static void run_call(linear_call *call, char *memory, size_t size) {
     return;
   }
   const fovea_nn_linear_job job = make_job(&call->linear, &call->rows, call->kernels, call->pairs, call->workers);
-  fovea_nn_run_tasks(fovea_nn_linear_task, &job, job.tasks, call->work, INT_MAX, &call->execution);
+  if (call->workers > 1) {
+    fovea_nn_run_tasks(fovea_nn_linear_task, &job, job.tasks, call->work, INT_MAX, &call->execution);
+    return;
+  }
+  for (int64_t task = 0; task < job.tasks; task++) fovea_nn_linear_task(&job, task, 0); /* few rows: at once */
 }
 
 static fovea_status run_in_scratch(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,

@@ -21,11 +21,7 @@ static inline int fovea_nn_workers_for(int64_t tasks, double work, int most, con
 /* Runs all tasks on so many workers. `execution` was read. */
 static inline void fovea_nn_run_tasks(fovea_nn_task *run, const void *data, int64_t tasks, double work, int most,
                                       const fovea_execution *execution) {
-  const int workers = fovea_nn_workers_for(tasks, work, most, execution);
-  if (workers > 1)
-    (void)fovea_tasks_run(run, data, tasks, workers, execution, NULL);
-  else
-    for (int64_t task = 0; task < tasks; task++) run(data, task, 0);
+  (void)fovea_tasks_run(run, data, tasks, fovea_nn_workers_for(tasks, work, most, execution), execution, NULL);
 }
 
 /* Runs all steps of a call with one team, if `work` multiply-adds are worth one and the execution, which
