@@ -83,6 +83,32 @@ static void test_helpers_that_come_late(void **state) {
   end_helpers(&team, helpers);
 }
 
+/* A job for fewer workers than there are: a helper that comes during its first task finds none, and sleeps. */
+struct lonely {
+  fovea_team *team;
+  struct helper helper;
+  atomic_int others;
+};
+
+static void wait_for_helper(void *job, int64_t task, int worker) {
+  struct lonely *lonely = job;
+  if (worker != 0) atomic_fetch_add(&lonely->others, 1);
+  if (task > 0) return;
+  pthread_create(&lonely->helper.thread, NULL, help, &lonely->helper);
+  while (!atomic_load(&lonely->team->sleepers)) sched_yield();
+}
+
+static void test_fewer_workers(void **state) {
+  (void)state;
+  fovea_team team;
+  struct lonely lonely = {.team = &team, .helper = {.team = &team, .worker = 2}};
+  fovea_team_begin(&team);
+  fovea_team_share(&team, 3, 2, wait_for_helper, &lonely);
+  assert_int_equal(atomic_load(&lonely.others), 0);
+  fovea_team_end(&team);
+  assert_int_equal(pthread_join(lonely.helper.thread, NULL), 0);
+}
+
 /* ---- Sleep ---------------------------------------------------------------------------------------------------- */
 
 struct meeting {
@@ -216,11 +242,9 @@ static void test_errors(void **state) {
 /* ThreadSanitizer understands POSIX threads, and not OpenMP's. */
 int main(int argc, char **argv) {
   const struct CMUnitTest posix[] = {
-      cmocka_unit_test(test_jobs),
-      cmocka_unit_test(test_helpers_that_come_late),
-      cmocka_unit_test(test_sleepers_are_woken),
-      cmocka_unit_test(test_what_is_a_wait),
-      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_jobs),           cmocka_unit_test(test_helpers_that_come_late),
+      cmocka_unit_test(test_fewer_workers),  cmocka_unit_test(test_sleepers_are_woken),
+      cmocka_unit_test(test_what_is_a_wait), cmocka_unit_test(test_errors),
   };
   const struct CMUnitTest own[] = {cmocka_unit_test(test_calls)};
   int failures = 0;
