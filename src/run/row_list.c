@@ -49,7 +49,8 @@ static int list_panels(const fovea_row_source *source, const fovea_row_run *run,
                        fovea_row_list *list) {
   const fovea_segment *segment = source->found->segment;
   const int64_t rest = segment->first + segment->rows - list->base;
-  const int64_t from_panel = fovea_bytes(run->type, segment->k_row);
+  /* The stride of a single panel may be any number. */
+  const int64_t from_panel = segment->rows > FOVEA_PANEL_ROWS ? fovea_bytes(run->type, segment->k_row) : 0;
   if (rest < end) end = (int)rest;
   for (const char *row = run->row; key < end; row += from_panel) {
     const int in_panel = (int)((unsigned)key % FOVEA_PANEL_ROWS), next = key - in_panel + FOVEA_PANEL_ROWS;
