@@ -162,22 +162,27 @@ static void test_types(void **state) {
   }
 }
 
+/* Everything but the sizes. */
+static void draw_settings(struct layer_case *c, struct generator *generator) {
+  c->with_bias = (int)generator_below(generator, 2);
+  c->activation = (fovea_nn_activation)generator_below(generator, FOVEA_NN_ACTIVATION_ELU + 1);
+  c->packed = (int)generator_below(generator, 2);
+  c->padding = (int)generator_below(generator, 4);
+  c->special = generator_below(generator, 2) ? 20 : 0;
+  c->weight_type = (fovea_type)generator_below(generator, 3);
+  c->x_type = (fovea_type)generator_below(generator, 3);
+  c->y_type = (fovea_type)generator_below(generator, 3);
+  if (generator_below(generator, 2)) c->gate_type = (fovea_type)generator_below(generator, 3);
+  if (generator_below(generator, 2)) c->residual_type = (fovea_type)generator_below(generator, 3);
+}
+
 static void test_epilogues(void **state) {
   (void)state;
   struct generator generator = {7};
   for (int i = 0; i < USUAL_OR_LONG(40, 200); i++) {
     struct layer_case c = plain_case(1 + generator_below(&generator, 200), 1 + generator_below(&generator, 90),
                                      generator_below(&generator, 20));
-    c.with_bias = (int)generator_below(&generator, 2);
-    c.activation = (fovea_nn_activation)generator_below(&generator, FOVEA_NN_ACTIVATION_ELU + 1);
-    c.packed = (int)generator_below(&generator, 2);
-    c.padding = (int)generator_below(&generator, 4);
-    c.special = generator_below(&generator, 2) ? 20 : 0;
-    c.weight_type = (fovea_type)generator_below(&generator, 3);
-    c.x_type = (fovea_type)generator_below(&generator, 3);
-    c.y_type = (fovea_type)generator_below(&generator, 3);
-    if (generator_below(&generator, 2)) c.gate_type = (fovea_type)generator_below(&generator, 3);
-    if (generator_below(&generator, 2)) c.residual_type = (fovea_type)generator_below(&generator, 3);
+    draw_settings(&c, &generator);
     check_case(&c, &generator);
   }
 }
@@ -198,16 +203,7 @@ static void test_many_rows(void **state) {
   for (int i = 0; i < USUAL_OR_LONG(30, 150); i++) {
     struct layer_case c = plain_case(100 + generator_below(&generator, 200), 164 + generator_below(&generator, 40),
                                      8 + generator_below(&generator, 40));
-    c.with_bias = (int)generator_below(&generator, 2);
-    c.activation = (fovea_nn_activation)generator_below(&generator, FOVEA_NN_ACTIVATION_ELU + 1);
-    c.packed = (int)generator_below(&generator, 2);
-    c.padding = (int)generator_below(&generator, 4);
-    c.special = generator_below(&generator, 2) ? 20 : 0;
-    c.weight_type = (fovea_type)generator_below(&generator, 3);
-    c.x_type = (fovea_type)generator_below(&generator, 3);
-    c.y_type = (fovea_type)generator_below(&generator, 3);
-    if (generator_below(&generator, 2)) c.gate_type = (fovea_type)generator_below(&generator, 3);
-    if (generator_below(&generator, 2)) c.residual_type = (fovea_type)generator_below(&generator, 3);
+    draw_settings(&c, &generator);
     check_case(&c, &generator);
   }
 }
