@@ -57,7 +57,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB other_sources src/*/*.c)
   # Files that take 1.5 % or more of a call's instructions if it is small: decoding over pages, one new row, entries of plans.
   set(quick_sources ${other_sources})
-  list(FILTER quick_sources INCLUDE REGEX "/src/(visible/[a-z_]+|state/row_states|base/validate|rotary/angle\
+  list(FILTER quick_sources INCLUDE REGEX "/src/(visible/[a-z_]+|state/row_states|base/validate|rotary/(angle|rotary)\
 |run/(block|code_rows|decode|decode_codes|decode_exact|fetch|gather|position_numbers|page_rows|row_list|rows|scores\
 |shaw_keys|tile|tile_scores|tile_values|walk|wide_rows)\
 |plan/(entries|parts|regions)|pattern/(intervals|lists|query)\

@@ -35,7 +35,7 @@ fovea_status fovea_validate_cumulative(const char *name, const int32_t *list, in
 /* Before "strides": the group of a tensor whose strides are a field of it, else NULL. The numbers of a state have the
  * state's, which the caller names. */
 static const char *strides_of(const char *name) {
-  static const char *const groups[][2] = {
+  static const char groups[][2][12] = {
       {"mask", "mask."}, {"scores", "scores."}, {"numbers", ""}, {"top.keys", "top."}, {"top.scores", "top."}};
   for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
     if (strcmp(groups[i][0], name) == 0) return groups[i][1];
@@ -44,7 +44,7 @@ static const char *strides_of(const char *name) {
 
 fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,
                                     fovea_error *error) {
-  static const char *const axes[] = {"batch", "head", "row"};
+  static const char axes[][8] = {"batch", "head", "row"};
   int64_t low, high, least;
   int axis;
   *reach = (fovea_reach){shape->name, 0, 0, shape->bits < 8 ? 1 : shape->bits / 8};

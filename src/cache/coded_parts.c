@@ -62,7 +62,7 @@ void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment
 
 /* ---- Checks -------------------------------------------------------------------------------------------------- */
 
-static const char *const names[2][FOVEA_PARTS] = {
+static const char names[2][FOVEA_PARTS][16] = {
     {"k", "k_scales.scales", "k_scales.zeros", "k_scales.centre"},
     {"v", "v_scales.scales", "v_scales.zeros", "v_scales.centre"},
 };

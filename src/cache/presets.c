@@ -10,8 +10,9 @@
 /* ggml's kvalues_iq4nl, ggml/src/ggml-common.h. */
 static const int8_t iq4_nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
+/* The name lies in the entry: a pointer would cost the loader a relocation, which is as long as the name. */
 typedef struct preset {
-  const char *text;
+  char text[24];
   fovea_format format;
 } preset;
 

@@ -11,10 +11,9 @@
 #include <string.h>
 
 /* The terms of the problem, and their numbers in the tensors. */
-static const char *const names[FOVEA_POSITION_TERMS_LIMIT] = {"terms.list[0]", "terms.list[1]", "terms.list[2]",
-                                                              "terms.list[3]"};
-static const char *const number_names[FOVEA_POSITION_TERMS_LIMIT] = {"terms[0]", "terms[1]", "terms[2]",
-                                                                     "terms[3]"};
+static const char names[FOVEA_POSITION_TERMS_LIMIT][16] = {"terms.list[0]", "terms.list[1]", "terms.list[2]",
+                                                           "terms.list[3]"};
+static const char number_names[FOVEA_POSITION_TERMS_LIMIT][16] = {"terms[0]", "terms[1]", "terms[2]", "terms[3]"};
 
 /* The numbers of a table of distances. Products and sums that make no sense wrap: they are checked later. */
 static int64_t relative_places(const fovea_position_term *term) {

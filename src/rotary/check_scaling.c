@@ -82,7 +82,7 @@ static fovea_status check_turns(const fovea_rotary_scaling *s, fovea_error *erro
 
 static fovea_status check_factors(const fovea_rotary_scaling *s, fovea_error *error) {
   const double *lists[] = {s->short_factors, s->long_factors};
-  static const char *const names[] = {"short_factors", "long_factors"};
+  static const char names[][16] = {"short_factors", "long_factors"};
   for (int list = 0; list < 2; list++) {
     if (!lists[list]) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is NULL", names[list]);
     if ((uintptr_t)lists[list] % _Alignof(double) != 0)
