@@ -314,17 +314,18 @@ FOVEA_INLINE void codes_widen_block(const fovea_widen_codes_args *args, int64_t 
       const int64_t group = first / codes->group, in_group = first % codes->group;
       const char *from = args->rows.codes + row * args->rows.code_step + group * codes->group_step;
       const int64_t at = (group - block.first) * block.stride;
-      float *to = args->to + row * args->to_stride + first;
+      const int64_t code_step = args->rows.code_step, to_stride = args->to_stride, half = codes->group / 2;
+      float *to = args->to + row * to_stride + first;
       FOVEA_NO_UNROLL
-      for (int i = 0; i < count; i++, from += args->rows.code_step, to += args->to_stride) {
+      for (int i = 0; i < count; i++, from += code_step, to += to_stride) {
         const codes_numbers numbers = {vec_set1(block.scales[at + i]),
                                        vec_set1(block.zeroed ? block.zeros[at + i] : codes->bias)};
         vec x;
         if (CODES_LOOKED_UP(code))
           x = vec_look_up(codes_apply(table, &numbers, code, steps),
-                          codes_bits_of_dims(from, in_group, codes->group / 2, code));
+                          codes_bits_of_dims(from, in_group, half, code));
         else
-          x = codes_apply(codes_of_dims(from, in_group, codes->group / 2, code), &numbers, code, steps);
+          x = codes_apply(codes_of_dims(from, in_group, half, code), &numbers, code, steps);
         vec_store(to, x);
       }
     }

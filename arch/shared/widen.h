@@ -9,11 +9,12 @@
 FOVEA_INLINE void widen_rows(const fovea_widen_args *args, const fovea_type type) {
   const char *from = args->rows;
   const int64_t step = fovea_bytes(type, args->row_stride);
+  const int64_t dim = args->dim, to_stride = args->to_stride; /* read once: stores of vectors may change any object */
   float *to = args->to;
-  for (int64_t row = 0; row < args->row_count; row++, from += step, to += args->to_stride) {
+  for (int64_t row = args->row_count; row > 0; row--, from += step, to += to_stride) {
     int64_t d = 0;
-    for (; d + LANES <= args->dim; d += LANES) vec_store(to + d, typed_load(from, d, type));
-    if (d < args->dim) vec_store(to + d, typed_load_first(from, d, (int)(args->dim - d), type));
+    for (; d + LANES <= dim; d += LANES) vec_store(to + d, typed_load(from, d, type));
+    if (d < dim) vec_store(to + d, typed_load_first(from, d, (int)(dim - d), type));
   }
 }
 
