@@ -16,20 +16,21 @@ FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) 
   const int row = vector * LANES, rest = args->key_end - key;
   const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
   const size_t size = (size_t)(rest < LANES ? rest : LANES) * sizeof(float);
+  const int seen_begin = args->seen_begin[vector] - key, seen_end = args->seen_end[vector] - key;
+  const float *scores = args->scores + key * ROW_TILE + row;
   float transposed[LANES * LANES];
   vec square[LANES];
   FOVEA_NO_UNROLL
-  for (int k = 0; k < LANES; k++) {
-    const int seen = args->seen_begin[vector] <= key + k && key + k < args->seen_end[vector];
-    square[k] = seen ? canonical(vec_load(args->scores + (key + k) * ROW_TILE + row)) : vec_set1(-INFINITY);
-  }
+  for (int k = 0; k < LANES; k++, scores += ROW_TILE)
+    square[k] = seen_begin <= k && k < seen_end ? canonical(vec_load(scores)) : vec_set1(-INFINITY);
   vec_transpose(square);
   FOVEA_UNROLL
   for (int i = 0; i < LANES; i++) vec_store(transposed + i * LANES, square[i]);
   FOVEA_NO_UNROLL
   for (int i = 0; i < rows; i++) {
-    if (!args->rows[row + i]) continue;
-    float *to = args->rows[row + i] + (key - args->key_begin);
+    float *to = args->rows[row + i];
+    if (!to) continue;
+    to += key - args->key_begin;
     if (rest >= LANES) {
       vec_store(to, vec_load(transposed + i * LANES));
     } else {
