@@ -35,13 +35,25 @@ fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear) {
   return (fovea_nn_matrix){"bias", linear->bias, FOVEA_F32, linear->bias ? 1 : 0, linear->out, 0};
 }
 
+/* Modes that the layer's weights cannot have are refused. */
+static fovea_status check_mode(const fovea_nn_linear *linear, fovea_error *error) {
+  if (linear->mode == FOVEA_MODE_EXACT) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "mode is %s; weights of layout %s are multiplied in FOVEA_MODE_EXACT only",
+                    linear->mode == FOVEA_MODE_BF16 ? "FOVEA_MODE_BF16" : "FOVEA_MODE_INT8",
+                    linear->layout == FOVEA_NN_WEIGHTS_IN_ROWS ? "FOVEA_NN_WEIGHTS_IN_ROWS"
+                                                               : "FOVEA_NN_WEIGHTS_IN_PANELS");
+}
+
 static fovea_status check_fields(const fovea_nn_linear *linear, fovea_error *error) {
   const fovea_bounded sizes[] = {{"in", linear->in, 1, FOVEA_DIM_LIMIT}, {"out", linear->out, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded kinds[] = {fovea_bounded_type("weight_type", linear->weight_type),
                                  {"layout", (int)linear->layout, 0, FOVEA_NN_WEIGHTS_IN_PANELS},
-                                 {"activation", (int)linear->activation, 0, FOVEA_NN_ACTIVATIONS - 1}};
+                                 {"activation", (int)linear->activation, 0, FOVEA_NN_ACTIVATIONS - 1},
+                                 {"mode", (int)linear->mode, 0, FOVEA_MODE_INT8}};
   fovea_status status = fovea_validate_bounds(NULL, sizes, 2, error);
-  if (!status) status = fovea_validate_bounds(NULL, kinds, 3, error);
+  if (!status) status = fovea_validate_bounds(NULL, kinds, sizeof kinds / sizeof kinds[0], error);
+  if (!status) status = check_mode(linear, error);
   if (status) return status;
   if (linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS && linear->weight_stride != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,

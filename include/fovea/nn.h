@@ -60,6 +60,7 @@ typedef struct fovea_nn_linear {
                              or 0 */
   const float *bias;      /* `out` numbers; NULL (default): none */
   fovea_nn_activation activation; /* default FOVEA_NN_ACTIVATION_NONE */
+  fovea_mode mode;                /* the arithmetic of the products; default FOVEA_MODE_EXACT */
 } fovea_nn_linear;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_linear_init(). */

@@ -94,6 +94,7 @@ fovea_nn_linear *nn_layer(struct nn_scene *scene, int64_t in, int64_t out) {
       NN_FIELD(fovea_nn_linear, weight_type, INTEGER),
       NN_FIELD(fovea_nn_linear, layout, INTEGER),
       NN_FIELD(fovea_nn_linear, activation, INTEGER),
+      NN_FIELD(fovea_nn_linear, mode, INTEGER),
       NN_FIELD(fovea_nn_linear, struct_size, SIZE),
   };
   fovea_nn_linear *layer = &scene->layers[scene->layer_count++];
@@ -116,6 +117,7 @@ fovea_nn_linear *nn_layer(struct nn_scene *scene, int64_t in, int64_t out) {
 int nn_layer_has_meaning(const fovea_nn_linear *layer) {
   if (layer->struct_size != sizeof *layer || layer->in < 1 || layer->out < 1 || !layer->weights) return 0;
   if (!nn_is_type(layer->weight_type) || (unsigned)layer->activation > FOVEA_NN_ACTIVATION_ELU) return 0;
+  if (layer->mode != FOVEA_MODE_EXACT) return 0;
   return layer->layout == FOVEA_NN_WEIGHTS_IN_ROWS ||
          (layer->layout == FOVEA_NN_WEIGHTS_IN_PANELS && nn_stride(layer->weight_stride, 0) == 0);
 }
