@@ -75,6 +75,50 @@ typedef struct fovea_nn_pack_args {
 } fovea_nn_pack_args;
 #define FOVEA_NN_PACK_MORE 16
 
+/* ---- bf16 mode (docs/numerics.md, L10) ------------------------------------------------------------------------ */
+
+/* Dims of a group: a chain of its even dims and one of its odd dims. */
+#define FOVEA_NN_BF16_GROUP 32
+
+/* Packs rows of x as operands: rounded to bf16, 0 below 2^-56, and zeros up to whole groups. */
+typedef struct fovea_nn_bf16_pack_args {
+  const float *x;
+  int64_t x_stride;
+  int rows, dims;
+  char *to;
+  int64_t to_stride; /* bytes from row to row */
+} fovea_nn_bf16_pack_args;
+
+/* Panels of weights of bf16, in pieces of FOVEA_DOT_PIECE dims as fovea_nn_layout says. */
+typedef struct fovea_nn_bf16_panels {
+  const uint16_t *weights; /* the first piece of panel 0 */
+  int64_t dims;            /* of all pieces */
+  int64_t piece_stride;    /* elements from piece to piece */
+  int64_t first;           /* the first panel. Panels of a piece are FOVEA_NN_PANEL elements for each dim apart, an
+                              even number of dims */
+  int panels;              /* up to FOVEA_NN_PANELS */
+} fovea_nn_bf16_panels;
+
+/* sums[row][out] = sum of the groups, or, if `begun`, sums + each group in turn. */
+typedef struct fovea_nn_bf16_tile_args {
+  fovea_nn_bf16_panels panels;
+  const char *x;    /* packed */
+  int64_t x_stride; /* bytes from row to row */
+  int rows, begun;
+  float *sums; /* rows of FOVEA_NN_OUTS */
+} fovea_nn_bf16_tile_args;
+
+typedef struct fovea_nn_bf16_kernels {
+  int step;      /* rows are cut in multiples of it: sums and packed rows have memory for whole steps */
+  int x_bytes;   /* of a packed number */
+  int least;     /* rows: fewer are faster with the kernels of the set */
+  void (*begin)(void), (*end)(void); /* of a task; NULL: nothing */
+  void (*pack)(const fovea_nn_bf16_pack_args *args);
+  void (*tile)(const fovea_nn_bf16_tile_args *args); /* weights are 0 or at least 2^-56 in magnitude */
+  int (*safe)(const fovea_nn_bf16_panels *panels);   /* whether they are */
+  void (*clear)(const fovea_nn_bf16_panels *panels, uint16_t *to); /* copies them, and 0 for those that are not */
+} fovea_nn_bf16_kernels;
+
 /* y = act(sums + bias) * gate + residual, each step if it is there. */
 typedef struct fovea_nn_finish_args {
   const float *sums;
@@ -183,6 +227,7 @@ typedef struct fovea_nn_kernels {
   int64_t many_weights;      /* the fewest weights for which tile() is faster than dot() */
   void (*tile)(const fovea_nn_tile_args *args);
   void (*pack)(const fovea_nn_pack_args *args);
+  const fovea_nn_bf16_kernels *bf16; /* NULL: not in this build */
   void (*finish)(const fovea_nn_finish_args *args);
   void (*embed)(const fovea_nn_embed_args *args);
   void (*activate)(const fovea_nn_activate_args *args);
@@ -234,6 +279,7 @@ typedef struct fovea_nn_pair_kernels {
 } fovea_nn_pair_kernels;
 
 extern const fovea_nn_pair_kernels fovea_nn_pairs_avx512_bf16;
+extern const fovea_nn_bf16_kernels fovea_nn_bf16_amx;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */
 #define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \

@@ -56,3 +56,12 @@ fovea_status fovea_nn_dispatch_pairs(const char *isa, const fovea_nn_pair_kernel
   if (!status && !isa) atomic_store_explicit(&chosen, *pairs ? *pairs : &none, memory_order_relaxed);
   return status;
 }
+
+const fovea_nn_bf16_kernels *fovea_nn_choose_bf16(const fovea_nn_kernels *kernels, const char *isa, int64_t rows) {
+#if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_BF16
+  const fovea_nn_bf16_kernels *amx = &fovea_nn_bf16_amx;
+  if (!isa && rows >= amx->least && fovea_uses_amx(FOVEA_MODE_BF16)) return amx;
+#endif
+  (void)isa, (void)rows;
+  return kernels->bf16;
+}

@@ -13,4 +13,7 @@ fovea_status fovea_nn_read_execution(const fovea_execution *given, fovea_executi
 /* The products of pairs of bf16 that Fovea takes for Q and K of bf16 with this `isa`; NULL: none. */
 fovea_status fovea_nn_dispatch_pairs(const char *isa, const fovea_nn_pair_kernels **pairs, fovea_error *error);
 
+/* The products of bf16 mode for so many rows, beside the table of this `isa`: AMX's if it may be used. */
+const fovea_nn_bf16_kernels *fovea_nn_choose_bf16(const fovea_nn_kernels *kernels, const char *isa, int64_t rows);
+
 #endif

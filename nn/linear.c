@@ -8,6 +8,7 @@
 #include "choose_table.h"
 #include "defaults.h"
 #include "layer_scratch.h"
+#include "linear_bf16.h"
 #include "linear_many.h"
 #include "matrix.h"
 #include "scores.h"
@@ -35,12 +36,26 @@ fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear) {
   return (fovea_nn_matrix){"bias", linear->bias, FOVEA_F32, linear->bias ? 1 : 0, linear->out, 0};
 }
 
+/* bf16 mode takes weights as they lie in panels of bf16. */
+static fovea_status check_bf16(const fovea_nn_linear *linear, fovea_error *error) {
+  if (!FOVEA_BUILDS_BF16)
+    return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED,
+                      "mode is FOVEA_MODE_BF16, but this build has no bf16 mode (FOVEA_WITHOUT_BF16, or a preset)");
+  if (linear->layout != FOVEA_NN_WEIGHTS_IN_PANELS)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "mode is FOVEA_MODE_BF16, which takes weights of layout FOVEA_NN_WEIGHTS_IN_PANELS");
+  if (linear->weight_type != FOVEA_BF16)
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "mode is FOVEA_MODE_BF16, which takes weights of weight_type FOVEA_BF16");
+  return FOVEA_OK;
+}
+
 /* Modes that the layer's weights cannot have are refused. */
 static fovea_status check_mode(const fovea_nn_linear *linear, fovea_error *error) {
   if (linear->mode == FOVEA_MODE_EXACT) return FOVEA_OK;
+  if (linear->mode == FOVEA_MODE_BF16) return check_bf16(linear, error);
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "mode is %s; weights of layout %s are multiplied in FOVEA_MODE_EXACT only",
-                    linear->mode == FOVEA_MODE_BF16 ? "FOVEA_MODE_BF16" : "FOVEA_MODE_INT8",
+                    "mode is FOVEA_MODE_INT8; weights of layout %s are not multiplied in it",
                     linear->layout == FOVEA_NN_WEIGHTS_IN_ROWS ? "FOVEA_NN_WEIGHTS_IN_ROWS"
                                                                : "FOVEA_NN_WEIGHTS_IN_PANELS");
 }
@@ -178,7 +193,8 @@ fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given
 static fovea_status choose_pairs(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows, const char *isa,
                                  const fovea_nn_pair_kernels **pairs, fovea_error *error) {
   *pairs = NULL;
-  if (linear->weight_type != FOVEA_BF16 || rows->x_type != FOVEA_BF16) return FOVEA_OK;
+  if (linear->mode != FOVEA_MODE_EXACT || linear->weight_type != FOVEA_BF16 || rows->x_type != FOVEA_BF16)
+    return FOVEA_OK;
   if (linear->layout != FOVEA_NN_WEIGHTS_IN_PANELS) return FOVEA_OK;
   return fovea_nn_dispatch_pairs(isa, pairs, error);
 }
@@ -194,6 +210,7 @@ typedef struct linear_call {
   int workers;
   fovea_nn_many many;
   int is_many;
+  fovea_nn_bf16_job bf16;
 } linear_call;
 
 static fovea_status read_call(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
@@ -209,6 +226,17 @@ static fovea_status check_call(const linear_call *call, fovea_error *error) {
   return status ? status : fovea_nn_check_linear_rows(&call->linear, &call->rows, error);
 }
 
+static int is_bf16(const linear_call *call) {
+  return call->linear.mode == FOVEA_MODE_BF16;
+}
+
+/* Few rows need no memory. */
+static void cut_bf16(linear_call *call, int has_memory) {
+  const fovea_nn_bf16_kernels *bf16 = fovea_nn_choose_bf16(call->kernels, call->execution.isa, call->rows.rows);
+  const int many = call->rows.rows >= FOVEA_NN_MANY_LEAST_ROWS;
+  fovea_nn_cut_bf16(&call->linear, &call->rows, call->kernels, bf16, call->workers, has_memory && many, &call->bf16);
+}
+
 /* Chooses the kernels and cuts the rows. */
 static fovea_status cut_call(linear_call *call, fovea_error *error) {
   const fovea_nn_linear_rows *r = &call->rows;
@@ -217,20 +245,42 @@ static fovea_status cut_call(linear_call *call, fovea_error *error) {
   if (status) return status;
   call->work = (double)r->rows * (double)call->linear.in * (double)call->linear.out;
   call->workers = fovea_tasks_workers(INT64_MAX, call->work, &call->execution);
+  if (is_bf16(call)) {
+    cut_bf16(call, 1);
+    return FOVEA_OK;
+  }
   call->is_many = !call->pairs && fovea_nn_cut_many(&call->linear, r, call->kernels, call->workers, &call->many);
   return FOVEA_OK;
 }
 
 static fovea_nn_scratch scratch_of(const linear_call *call) {
   fovea_nn_scratch all = {0};
-  if (call->is_many) fovea_nn_reserve(&all, fovea_nn_product((uint64_t)call->workers, call->many.task_bytes));
+  const size_t task_bytes = is_bf16(call) ? call->bf16.task_bytes : call->is_many ? call->many.task_bytes : 0;
+  if (task_bytes > 0) fovea_nn_reserve(&all, fovea_nn_product((uint64_t)call->workers, task_bytes));
   return all;
+}
+
+static void run_bf16(linear_call *call, char *memory, size_t size) {
+  fovea_nn_bf16_job *job = &call->bf16;
+  size_t most = job->task_bytes > 0 ? size / job->task_bytes : 0;
+  if (most == 0) {
+    cut_bf16(call, 0);
+    most = INT_MAX;
+  } else {
+    job->memory = memory;
+  }
+  fovea_nn_run_tasks(fovea_nn_bf16_task, job, fovea_nn_bf16_tasks(job), call->work,
+                     most > INT_MAX ? INT_MAX : (int)most, &call->execution);
 }
 
 /* In so many bytes of memory; if they are too few for one worker, in small tiles. */
 static void run_call(linear_call *call, char *memory, size_t size) {
   const size_t most = call->is_many ? size / call->many.task_bytes : 0;
   if (call->rows.rows == 0) return;
+  if (is_bf16(call)) {
+    run_bf16(call, memory, size);
+    return;
+  }
   if (most > 0) {
     call->many.memory = memory;
     fovea_nn_run_tasks(fovea_nn_many_task, &call->many, fovea_nn_many_tasks(&call->many), call->work,

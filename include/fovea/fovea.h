@@ -507,6 +507,10 @@ FOVEA_API fovea_status fovea_info(fovea_library_info *info);
  * may be NULL. Error: FOVEA_ERROR_UNSUPPORTED (there is no AMX, or it is not permitted). Thread-safe. */
 FOVEA_API fovea_status fovea_allow_amx(fovea_error *error);
 
+/* Returns 1 if what is in this mode and names no isa uses AMX: fovea_allow_amx() allowed it, and the environment
+ * variable FOVEA_ISA is not set. Thread-safe. */
+FOVEA_API int fovea_uses_amx(fovea_mode mode);
+
 /* Returns "major.minor.patch" of the library that runs. */
 FOVEA_API const char *fovea_version(void);
 

@@ -58,15 +58,25 @@ static int is_allowed(atomic_int *mode) {
   return atomic_load_explicit(mode, memory_order_acquire);
 }
 
+int fovea_uses_amx(fovea_mode mode) {
+  if (fovea_process_record()->isa_cap[0] != '\0') return 0;
+  return mode == FOVEA_MODE_BF16 ? is_allowed(&bf16_allowed) : mode == FOVEA_MODE_INT8 && is_allowed(&int8_allowed);
+}
+
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
-  const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0', is_amx = !named && has_tiles(kernels);
+  const int is_amx = !isa_named && has_tiles(kernels) && fovea_uses_amx(mode);
   if (mode == FOVEA_MODE_EXACT) return NULL;
-  if (mode == FOVEA_MODE_INT8) return is_amx && is_allowed(&int8_allowed) ? amx->int8 : int8_of(kernels, isa_named);
-  return is_amx && is_allowed(&bf16_allowed) ? amx->bf16 : kernels->bf16;
+  if (mode == FOVEA_MODE_INT8) return is_amx ? amx->int8 : int8_of(kernels, isa_named);
+  return is_amx ? amx->bf16 : kernels->bf16;
 }
 #else
 fovea_status fovea_allow_amx(fovea_error *error) {
   return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED, "This build has no AMX, which needs x86-64, Linux and a mode");
+}
+
+int fovea_uses_amx(fovea_mode mode) {
+  (void)mode;
+  return 0;
 }
 
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {

@@ -75,7 +75,7 @@ static float dot_exact(const float *a, const float *b, int64_t count) {
 }
 
 /* As TDPBF16PS: in each group of 32, chains of even and of odd elements. */
-static float dot_bf16(const float *a, const float *b, int64_t count) {
+float contract_mode_dot_bf16(const float *a, const float *b, int64_t count) {
   float r = 0;
   for (int64_t start = 0; start < count; start += GROUP) {
     float chain[2] = {0, 0};
@@ -130,7 +130,7 @@ static float score(const struct contract_mode_row *row, const struct query *quer
   const float *k = row->k + j * row->k_stride;
   float r = 0, c = (float)(row->softcap == 0 ? row->scale * LOG2E : row->scale / row->softcap);
   if (row->scores == MODE_EXACT) r = dot_exact(row->q, k, row->qk_dim);
-  if (row->scores == MODE_BF16) r = dot_bf16(row->q, k, row->qk_dim);
+  if (row->scores == MODE_BF16) r = contract_mode_dot_bf16(row->q, k, row->qk_dim);
   if (row->scores == MODE_INT8) {
     int8_t *codes = room(row->qk_dim, 1);
     int32_t sum = 0;
@@ -192,7 +192,7 @@ static void multiply(const struct contract_mode_row *row, const struct block *bl
         total += (int64_t)fminf(255.0f, rintf(p[i])) * block->codes[i * row->v_dim + d];
     }
     if (row->values == MODE_EXACT) o[d] = sum;
-    if (row->values == MODE_BF16) o[d] = dot_bf16(p, values, BLOCK);
+    if (row->values == MODE_BF16) o[d] = contract_mode_dot_bf16(p, values, BLOCK);
     if (row->values == MODE_INT8) o[d] = none ? NAN : (float)total;
   }
 }

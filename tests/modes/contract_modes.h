@@ -34,6 +34,8 @@ float contract_mode_exp2(float x);
 float contract_mode_quantise(const float *x, int64_t count, int8_t *codes);
 /* x rounded to bf16, and 0 below 2^-56. */
 float contract_mode_bf16(float x);
+/* The product of `count` numbers in bf16 mode. */
+float contract_mode_dot_bf16(const float *a, const float *b, int64_t count);
 
 /* Writes v_dim numbers and the row's log-sum-exp. */
 void contract_mode_row(const struct contract_mode_row *row, float *out, float *lse);

@@ -1,5 +1,6 @@
 /* Linear layers against contract_nn.c, bit for bit: sizes, strides, types, layouts, epilogues, special values,
  * instruction sets, threads; and a row alone against the same row in a batch. */
+#include "modes/contract_modes.h"
 #include "nn/contract_functions.h"
 #include "nn/contract_nn.h"
 #include "nn/layer.h"
@@ -32,13 +33,15 @@ struct layer_case {
   int packed, with_bias, special;
   fovea_nn_activation activation;
   fovea_type gate_type, residual_type; /* NONE: there is none */
+  fovea_mode mode;
 };
 enum { NONE = 99 };
 
 static float expected_number(const struct layer *layer, int64_t row, int64_t out) {
   const fovea_nn_linear *l = &layer->linear;
   const int64_t place = row * l->out + out;
-  float y = contract_nn_dot(layer->x.numbers + row * l->in, layer->weights.numbers + out * l->in, l->in);
+  const float *x = layer->x.numbers + row * l->in, *weights = layer->weights.numbers + out * l->in;
+  float y = l->mode == FOVEA_MODE_BF16 ? contract_mode_dot_bf16(x, weights, l->in) : contract_nn_dot(x, weights, l->in);
   if (l->bias) y = y + layer->bias[out];
   y = contract_nn_activation(y, l->activation);
   if (layer->rows.gate) y = y * layer->gate.numbers[place];
@@ -93,6 +96,7 @@ static void layer_create(struct layer *layer, const struct layer_case *c, struct
     layer->rows.residual_type = c->residual_type;
   }
   if (c->packed) pack(layer, c);
+  layer->linear.mode = c->mode;
   layer->expected = malloc((size_t)(c->rows * c->out + 1) * sizeof(float));
   assert_non_null(layer->expected);
   for (int64_t row = 0; row < c->rows; row++)
@@ -315,6 +319,63 @@ static void test_bf16(void **state) {
   }
 }
 
+/* A layer in bf16 mode of any other settings. */
+static struct layer_case bf16_case(int i, struct generator *generator) {
+  struct layer_case c = plain_case(1 + generator_below(generator, 400), 1 + generator_below(generator, 150),
+                                   generator_below(generator, i % 3 ? 12 : 80));
+  draw_settings(&c, generator);
+  c.special = i % 4 == 0 ? 7 : i % 4 == 1 ? 2000 : 0;
+  c.weight_type = FOVEA_BF16;
+  c.packed = 1;
+  c.mode = FOVEA_MODE_BF16;
+  return c;
+}
+
+/* bf16 mode: few rows and many, pieces and panels that are not whole, weights that are too small. */
+static void test_bf16_mode(void **state) {
+  (void)state;
+  struct generator generator = {31};
+  for (int i = 0; i < USUAL_OR_LONG(40, 200); i++) {
+    struct layer_case c = bf16_case(i, &generator);
+    check_case(&c, &generator);
+  }
+}
+
+/* Many tasks of rows and of outputs, with scratch and without, on one thread and three. */
+static void check_bf16_tasks(const struct layer_case *c, struct generator *generator) {
+  struct layer layer;
+  fovea_execution execution;
+  layer_create(&layer, c, generator);
+  fovea_execution_init(&execution);
+  for (execution.threads = 1; execution.threads <= 3; execution.threads += 2) assert_layer(&layer, &execution);
+  layer_destroy(&layer);
+}
+
+static void test_bf16_tasks(void **state) {
+  (void)state;
+  struct generator generator = {32};
+  const int64_t sizes[][3] = {{100, 700, 530}, {1300, 130, 300}, {384, 384, 64}, {130, 48, 33}};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    struct layer_case c = plain_case(sizes[i][0], sizes[i][1], sizes[i][2]);
+    c.weight_type = FOVEA_BF16;
+    c.x_type = (fovea_type)(i % 3);
+    c.packed = 1;
+    c.mode = FOVEA_MODE_BF16;
+    check_bf16_tasks(&c, &generator);
+  }
+}
+
+/* The last test of the program, since nothing takes the permission back. */
+static void test_amx(void **state) {
+  struct generator generator = {33};
+  if (fovea_allow_amx(NULL) != FOVEA_OK) skip();
+  for (int i = 0; i < USUAL_OR_LONG(60, 300); i++) {
+    struct layer_case c = bf16_case(i, &generator);
+    check_bf16_tasks(&c, &generator);
+  }
+  test_bf16_tasks(state);
+}
+
 /* Many tasks, on threads, in any order. */
 static void test_threads(void **state) {
   (void)state;
@@ -426,7 +487,8 @@ int main(void) {
       cmocka_unit_test(test_sizes),          cmocka_unit_test(test_types),     cmocka_unit_test(test_epilogues),
       cmocka_unit_test(test_bf16),           cmocka_unit_test(test_threads),   cmocka_unit_test(test_rows_alone),
       cmocka_unit_test(test_stream),         cmocka_unit_test(test_many_rows), cmocka_unit_test(test_scratch),
-      cmocka_unit_test(test_scratch_errors), cmocka_unit_test(test_mode_errors),
+      cmocka_unit_test(test_scratch_errors), cmocka_unit_test(test_mode_errors), cmocka_unit_test(test_bf16_mode),
+      cmocka_unit_test(test_bf16_tasks),     cmocka_unit_test(test_amx),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

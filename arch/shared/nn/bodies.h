@@ -6,6 +6,7 @@
 #include "activate.h"
 #include "additive.h"
 #include "average.h"
+#include "bf16_mode.h"
 #include "dot.h"
 #include "dot_few.h"
 #include "edges.h"

@@ -56,6 +56,9 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .tile = FOVEA_NAME(nn_tile),
     .pack = FOVEA_NAME(nn_pack),
 #endif
+#if FOVEA_BUILDS_BF16
+    .bf16 = &FOVEA_NAME(nn_bf16),
+#endif
     .finish = FOVEA_NAME(nn_finish),
     .embed = FOVEA_NAME(nn_embed),
     .activate = FOVEA_NAME(nn_activate),

@@ -1,0 +1,193 @@
+/* Linear layers in bf16 mode by f32 FMAs (docs/numerics.md, L10): outputs lie in the lanes, numbers of rows are
+ * broadcast. A register tile has two chains for each sum, of even and of odd dims. Part of bodies.h. */
+#ifndef FOVEA_ARCH_SHARED_NN_BF16_MODE_H
+#define FOVEA_ARCH_SHARED_NN_BF16_MODE_H
+
+#include "../../nn_kernels.h"
+
+#if FOVEA_BUILDS_BF16
+
+enum {
+  BF16_PAIRS = FOVEA_NN_BF16_GROUP / 2, /* of a group */
+  BF16_TILE_VECTORS = FOVEA_NN_TILE_VECTORS / 2,
+  BF16_WORDS = FOVEA_NN_PANEL * 2 /* elements of a pair of dims of a panel */
+};
+
+/* Rounded to bf16, and 0 below 2^-56: AMX would flush smaller products. */
+FOVEA_INLINE vec bf16_mode_number(vec x) {
+  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
+  return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
+}
+
+FOVEA_KERNEL static void bf16_mode_pack(const fovea_nn_bf16_pack_args *args) {
+  const int padded = (args->dims + FOVEA_NN_BF16_GROUP - 1) / FOVEA_NN_BF16_GROUP * FOVEA_NN_BF16_GROUP;
+  for (int row = 0; row < args->rows; row++) {
+    const float *x = args->x + row * args->x_stride;
+    float *to = (float *)(void *)(args->to + row * args->to_stride);
+    int d = 0;
+    FOVEA_NO_UNROLL
+    for (; d + LANES <= args->dims; d += LANES) vec_store(to + d, bf16_mode_number(vec_load(x + d)));
+    if (d < args->dims) vec_store(to + d, bf16_mode_number(vec_load_first(x + d, args->dims - d))), d += LANES;
+    FOVEA_NO_UNROLL
+    for (; d < padded; d += LANES) vec_store(to + d, vec_set1(0.0f));
+  }
+}
+
+typedef struct bf16_mode_tile {
+  vec even[FOVEA_NN_TILE_ROWS][FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_ROWS][FOVEA_NN_TILE_VECTORS];
+} bf16_mode_tile;
+
+/* Where vector v of a tile begins in panels that are `panel_stride` apart. */
+#define BF16_PLACE(v) ((v)*LANES / FOVEA_NN_PANEL * panel_stride + (v)*LANES % FOVEA_NN_PANEL * 2)
+
+/* One group: its sum is added to the sums. */
+FOVEA_INLINE void bf16_mode_group(const int rows, const int vectors, const float *x, int64_t x_stride,
+                                  const uint16_t *weights, int64_t panel_stride, int pairs, float *sums) {
+  bf16_mode_tile tile;
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) tile.even[n][v] = tile.odd[n][v] = vec_set1(0.0f);
+  }
+  FOVEA_NO_UNROLL
+  for (; pairs > 0; pairs--, x += 2, weights += BF16_WORDS) {
+    vec even[FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_VECTORS];
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) vec_split_bf16(vec_load_pairs(weights + BF16_PLACE(v)), &even[v], &odd[v]);
+    FOVEA_UNROLL
+    for (int n = 0; n < rows; n++) {
+      const vec x_even = vec_set1(x[n * x_stride]), x_odd = vec_set1(x[n * x_stride + 1]);
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        tile.even[n][v] = vec_fma(x_even, even[v], tile.even[n][v]);
+        tile.odd[n][v] = vec_fma(x_odd, odd[v], tile.odd[n][v]);
+      }
+    }
+  }
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      float *sum = sums + n * FOVEA_NN_OUTS + v * LANES;
+      vec_store(sum, vec_add(vec_load(sum), vec_add(tile.even[n][v], tile.odd[n][v])));
+    }
+  }
+}
+
+/* The panels of a piece. */
+FOVEA_INLINE const uint16_t *bf16_mode_piece(const fovea_nn_bf16_panels *panels, int64_t dim) {
+  const int64_t rest = panels->dims - dim, dims = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
+  return panels->weights + dim / FOVEA_DOT_PIECE * panels->piece_stride +
+         panels->first * ((dims + 1) / 2 * BF16_WORDS);
+}
+
+FOVEA_INLINE void bf16_mode_rows(const int rows, const int vectors, const fovea_nn_bf16_tile_args *args, int row,
+                                 int vector) {
+  const fovea_nn_bf16_panels *panels = &args->panels;
+  const float *x = (const float *)(const void *)(args->x + row * args->x_stride);
+  const int64_t x_stride = args->x_stride / (int64_t)sizeof(float);
+  float *sums = args->sums + row * FOVEA_NN_OUTS + vector * LANES;
+  FOVEA_NO_UNROLL
+  for (int64_t dim = 0; dim < panels->dims; dim += FOVEA_DOT_PIECE) {
+    const int64_t rest = panels->dims - dim, dims = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
+    const int64_t panel_stride = (dims + 1) / 2 * BF16_WORDS;
+    const uint16_t *weights = bf16_mode_piece(panels, dim) + BF16_PLACE(vector);
+    FOVEA_NO_UNROLL
+    for (int64_t pair = 0; pair < (dims + 1) / 2; pair += BF16_PAIRS, weights += BF16_PAIRS * BF16_WORDS) {
+      const int64_t left = (dims + 1) / 2 - pair;
+      bf16_mode_group(rows, vectors, x + dim + 2 * pair, x_stride, weights, panel_stride,
+                      (int)(left < BF16_PAIRS ? left : BF16_PAIRS), sums);
+    }
+  }
+}
+
+/* Register tiles are functions of their own. */
+#define BF16_TILE(name, rows, vectors)                                                                             \
+  FOVEA_NOINLINE void bf16_mode_##name(const fovea_nn_bf16_tile_args *args, int row, int vector) {                 \
+    bf16_mode_rows(rows, vectors, args, row, vector);                                                              \
+  }
+BF16_TILE(many, FOVEA_NN_TILE_ROWS, BF16_TILE_VECTORS)
+BF16_TILE(two, 2, BF16_TILE_VECTORS)
+BF16_TILE(one, 1, FOVEA_NN_TILE_VECTORS)
+BF16_TILE(last, 1, FOVEA_NN_PANEL / LANES)
+
+FOVEA_KERNEL static void bf16_mode_zero(const fovea_nn_bf16_tile_args *args) {
+  for (int row = 0; row < args->rows; row++) {
+    for (int out = 0; out < args->panels.panels * FOVEA_NN_PANEL; out += LANES)
+      vec_store(args->sums + row * FOVEA_NN_OUTS + out, vec_set1(0.0f));
+  }
+}
+
+FOVEA_KERNEL static void bf16_mode_products(const fovea_nn_bf16_tile_args *args) {
+  const int vectors = args->panels.panels * FOVEA_NN_PANEL / LANES;
+  int row = 0;
+  if (!args->begun) bf16_mode_zero(args);
+  for (; row + 2 <= args->rows;) {
+    const int many = row + FOVEA_NN_TILE_ROWS <= args->rows;
+    int vector = 0;
+    for (; vector + BF16_TILE_VECTORS <= vectors; vector += BF16_TILE_VECTORS)
+      (many ? bf16_mode_many : bf16_mode_two)(args, row, vector);
+    for (int n = 0; n < (many ? FOVEA_NN_TILE_ROWS : 2); n++) {
+      for (int v = vector; v < vectors; v += FOVEA_NN_PANEL / LANES) bf16_mode_last(args, row + n, v);
+    }
+    row += many ? FOVEA_NN_TILE_ROWS : 2;
+  }
+  if (row == args->rows) return;
+  int vector = 0;
+  for (; vector + FOVEA_NN_TILE_VECTORS <= vectors; vector += FOVEA_NN_TILE_VECTORS)
+    bf16_mode_one(args, row, vector);
+  for (; vector < vectors; vector += FOVEA_NN_PANEL / LANES) bf16_mode_last(args, row, vector);
+}
+
+/* ---- Small weights ---------------------------------------------------------------------------------------------- */
+
+/* The elements of the panels in a piece. */
+FOVEA_INLINE int64_t bf16_mode_elements(const fovea_nn_bf16_panels *panels, int64_t dim) {
+  const int64_t rest = panels->dims - dim, dims = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
+  return (dims + 1) / 2 * BF16_WORDS * panels->panels;
+}
+
+FOVEA_INLINE vecmask bf16_mode_is_small(vec x) {
+  const vec size = vec_abs(x);
+  return vecmask_and(vec_less(size, vec_set1(0x1p-56f)), vecmask_not(vec_equal(size, vec_set1(0.0f))));
+}
+
+FOVEA_KERNEL static int bf16_mode_safe(const fovea_nn_bf16_panels *panels) {
+  const vec zero = vec_set1(0.0f);
+  vecmask small = vec_less(zero, zero);
+  FOVEA_NO_UNROLL
+  for (int64_t dim = 0; dim < panels->dims; dim += FOVEA_DOT_PIECE) {
+    const uint16_t *weights = bf16_mode_piece(panels, dim);
+    const int64_t count = bf16_mode_elements(panels, dim);
+    FOVEA_NO_UNROLL
+    for (int64_t i = 0; i < count; i += 2 * LANES) {
+      vec even, odd;
+      vec_split_bf16(vec_load_pairs(weights + i), &even, &odd);
+      small = vecmask_or(small, vecmask_or(bf16_mode_is_small(even), bf16_mode_is_small(odd)));
+    }
+  }
+  return !vecmask_any(small);
+}
+
+/* Element by element: such weights are rare. */
+FOVEA_KERNEL static void bf16_mode_clear(const fovea_nn_bf16_panels *panels, uint16_t *to) {
+  for (int64_t dim = 0; dim < panels->dims; dim += FOVEA_DOT_PIECE) {
+    const uint16_t *weights = bf16_mode_piece(panels, dim);
+    const int64_t count = bf16_mode_elements(panels, dim);
+    for (int64_t i = 0; i < count; i++) {
+      const uint16_t x = weights[i];
+      *to++ = (x & 0x7fff) < (127 - 56) << 7 ? 0 : x;
+    }
+  }
+}
+
+const fovea_nn_bf16_kernels FOVEA_NAME(nn_bf16) = {
+    .step = 1,
+    .x_bytes = sizeof(float),
+    .pack = bf16_mode_pack,
+    .tile = bf16_mode_products,
+    .safe = bf16_mode_safe,
+    .clear = bf16_mode_clear,
+};
+#endif
+#endif
