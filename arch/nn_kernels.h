@@ -106,11 +106,15 @@ typedef struct fovea_nn_bf16_tile_args {
   int64_t x_stride; /* bytes from row to row */
   int rows, begun;
   float *sums; /* rows of FOVEA_NN_OUTS */
+  const char *ahead; /* what is read next, `lines` for each group of dims; kernels may leave it alone */
+  int lines;
 } fovea_nn_bf16_tile_args;
 
 typedef struct fovea_nn_bf16_kernels {
   int step;      /* rows are cut in multiples of it: sums and packed rows have memory for whole steps */
   int x_bytes;   /* of a packed number */
+  int dims;      /* whole pieces, */
+  int panels;    /* and panels that stay in the first-level cache while rows pass */
   int least;     /* rows: fewer are faster with the kernels of the set */
   void (*begin)(void), (*end)(void); /* of a task; NULL: nothing */
   void (*pack)(const fovea_nn_bf16_pack_args *args);

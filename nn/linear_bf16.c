@@ -8,8 +8,9 @@ enum {
   ROW_STEP = 32,           /* packed rows and sums come in whole steps of any kernels */
   STACK_ROWS = ROW_STEP,   /* of a task without memory */
   MOST_ROWS = 512,         /* of a task with memory, so that weights are read a few times only */
-  BLOCK_BYTES = 512 << 10, /* of packed rows of a task: they stay in the second-level cache */
+  BLOCK_BYTES = 1 << 20, /* of packed rows of a task: they stay in the second-level cache */
   WORKER_TASKS = 4,
+  LEAST_SHARE = 1 << 10, /* bytes that a tile fetches */
   WIDE_ROWS = 8 /* rows that are copied as f32 at a time */
 };
 
@@ -47,8 +48,8 @@ void fovea_nn_cut_bf16(const fovea_nn_linear *linear, const fovea_nn_linear_rows
   if (!has_memory) return;
   const int64_t most_block = rows->rows < most ? fovea_nn_padded(rows->rows, ROW_STEP) : most;
   job->weights = aligned(most_block * job->x_stride);
-  job->task_bytes = job->weights + aligned(fovea_nn_panel_size(linear->in, FOVEA_BF16) * FOVEA_NN_PANELS *
-                                           (int64_t)sizeof(uint16_t));
+  job->sums = job->weights + aligned((int64_t)bf16->dims * FOVEA_NN_OUTS * (int64_t)sizeof(uint16_t));
+  job->task_bytes = job->sums + aligned(most_block * FOVEA_NN_OUTS * (int64_t)sizeof(float));
 }
 
 int64_t fovea_nn_bf16_tasks(const fovea_nn_bf16_job *job) {
@@ -62,6 +63,7 @@ typedef struct bf16_task {
   int rows;
   char *x;
   uint16_t *weights; /* room for cleared ones */
+  float *sums;       /* rows of FOVEA_NN_OUTS */
 } bf16_task;
 
 /* Packs dims of the task's rows. */
@@ -85,8 +87,8 @@ static void pack_rows(const bf16_task *task, int64_t dim, int dims, char *to) {
   }
 }
 
-static int64_t dims_from(int64_t in, int64_t dim) {
-  return in - dim < FOVEA_DOT_PIECE ? in - dim : FOVEA_DOT_PIECE;
+static int64_t dims_from(int64_t in, int64_t dim, int64_t part) {
+  return in - dim < part ? in - dim : part;
 }
 
 /* The panels of a group from `dim` on, where they lie or, if some weights are too small, in a copy. */
@@ -113,15 +115,16 @@ static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, 
   return rows;
 }
 
-static void finish(const bf16_task *task, int first, int rows, int64_t group, const float *sums) {
+/* Rows and panels of the task whose sums are done. */
+static void finish(const bf16_task *task, int first, int rows, int64_t panel, int panels, const float *sums) {
   const fovea_nn_linear *l = task->job->linear;
   const fovea_nn_linear_rows *r = task->job->rows;
-  const int64_t row = task->row + first, out = group * FOVEA_NN_OUTS, rest = l->out - out;
+  const int64_t row = task->row + first, out = panel * FOVEA_NN_PANEL, rest = l->out - out;
   const fovea_nn_finish_args args = {
       .sums = sums,
       .sum_stride = FOVEA_NN_OUTS,
       .rows = rows,
-      .outs = (int)(rest < FOVEA_NN_OUTS ? rest : FOVEA_NN_OUTS),
+      .outs = (int)(rest < panels * FOVEA_NN_PANEL ? rest : panels * FOVEA_NN_PANEL),
       .bias = l->bias ? l->bias + out : NULL,
       .activation = l->activation,
       .gate = rows_at(r->gate, r->gate_type, r->gate_stride, row, out),
@@ -131,48 +134,85 @@ static void finish(const bf16_task *task, int first, int rows, int64_t group, co
   task->job->kernels->finish(&args);
 }
 
-/* With memory: each group for all rows, all dims at once. */
-static void compute_in_memory(const bf16_task *task, int64_t begin, int64_t end) {
-  const fovea_nn_bf16_job *job = task->job;
-  float sums[ROW_STEP * FOVEA_NN_OUTS];
-  for (int64_t dim = 0; dim < job->linear->in; dim += FOVEA_DOT_PIECE)
-    pack_rows(task, dim, (int)dims_from(job->linear->in, dim), task->x + dim * job->bf16->x_bytes);
-  for (int64_t group = begin; group < end; group++) {
-    fovea_nn_bf16_tile_args args = {
-        .panels = find_panels(task, group, 0, job->linear->in), .x_stride = job->x_stride, .sums = sums};
-    for (int row = 0; row < task->rows; row += ROW_STEP) {
-      args.x = task->x + row * job->x_stride;
+/* A part of the dims for a group. */
+typedef struct bf16_part {
+  int64_t group, dim, dims, end; /* the end of the task's groups */
+  int is_last;                   /* then sums are done */
+} bf16_part;
+
+/* What the tiles of a part fetch: the weights of the group of panels that comes next, of a whole piece after the other,
+ * in as many shares as there are tiles. */
+typedef struct bf16_ahead {
+  const char *weights; /* NULL: nothing comes next */
+  int64_t piece_stride, piece_bytes, share, bytes;
+} bf16_ahead;
+
+static bf16_ahead look_ahead(const bf16_task *task, const bf16_part *part) {
+  const fovea_nn_linear *l = task->job->linear;
+  const int64_t outs = fovea_nn_padded(l->out, FOVEA_NN_PANEL), size = (int64_t)sizeof(uint16_t);
+  const int64_t group = part->group + part->is_last, dim = part->is_last ? 0 : part->dim + part->dims;
+  const int64_t dims = dims_from(l->in, dim, part->dims) / FOVEA_DOT_PIECE * FOVEA_DOT_PIECE;
+  const int64_t tiles = parts_of(task->rows, ROW_STEP) * FOVEA_NN_PANELS / task->job->bf16->panels;
+  bf16_ahead ahead = {.piece_stride = FOVEA_DOT_PIECE * outs * size,
+                      .piece_bytes = (int64_t)FOVEA_DOT_PIECE * FOVEA_NN_OUTS * size};
+  if (group == part->end || (group + 1) * FOVEA_NN_OUTS > outs) return ahead;
+  ahead.weights = fovea_element(l->weights, FOVEA_BF16, dim * outs + group * FOVEA_NN_OUTS * FOVEA_DOT_PIECE);
+  ahead.bytes = dims / FOVEA_DOT_PIECE * ahead.piece_bytes;
+  for (ahead.share = LEAST_SHARE; ahead.share < ahead.piece_bytes && ahead.share * tiles < ahead.bytes;) ahead.share *= 2;
+  return ahead;
+}
+
+/* The share of tile `index`. */
+static void set_ahead(const bf16_ahead *ahead, const bf16_part *part, int64_t index, fovea_nn_bf16_tile_args *args) {
+  const int64_t place = index * ahead->share, steps = parts_of(part->dims, FOVEA_NN_BF16_GROUP);
+  args->lines = 0;
+  if (!ahead->weights || place >= ahead->bytes) return;
+  args->ahead = ahead->weights + place / ahead->piece_bytes * ahead->piece_stride + place % ahead->piece_bytes;
+  args->lines = (int)parts_of(ahead->share, LINE * steps);
+}
+
+/* Some panels at a time for all rows, so that they stay in the first-level cache. */
+static void multiply(const bf16_task *task, const bf16_part *part, const fovea_nn_bf16_panels *panels, const char *x) {
+  const fovea_nn_bf16_kernels *k = task->job->bf16;
+  const bf16_ahead ahead = look_ahead(task, part);
+  int64_t tile = 0;
+  for (int panel = 0; panel < panels->panels; panel += k->panels) {
+    fovea_nn_bf16_tile_args args = {.panels = *panels, .x_stride = task->job->x_stride, .begun = part->dim > 0};
+    args.panels.first += panel;
+    args.panels.panels = panels->panels - panel < k->panels ? panels->panels - panel : k->panels;
+    for (int row = 0; row < task->rows; row += ROW_STEP, tile++) {
+      args.x = x + row * args.x_stride;
       args.rows = task->rows - row < ROW_STEP ? task->rows - row : ROW_STEP;
-      job->bf16->tile(&args);
-      finish(task, row, args.rows, group, sums);
+      args.sums = task->sums + row * FOVEA_NN_OUTS + panel * FOVEA_NN_PANEL;
+      set_ahead(&ahead, part, tile, &args);
+      k->tile(&args);
+      if (part->is_last) finish(task, row, args.rows, part->group * FOVEA_NN_PANELS + panel, args.panels.panels, args.sums);
     }
   }
 }
 
-/* On the stack: a piece of dims after the other for few rows. */
-static void compute_on_stack(const bf16_task *task, int64_t begin, int64_t end) {
+/* With memory, rows are packed once. */
+static void compute(const bf16_task *task, int64_t begin, int64_t end) {
   const fovea_nn_bf16_job *job = task->job;
-  float sums[STACK_ROWS * FOVEA_NN_OUTS];
+  const int64_t in = job->linear->in, most = job->memory ? job->bf16->dims : FOVEA_DOT_PIECE;
+  for (int64_t dim = 0; job->memory && dim < in; dim += FOVEA_DOT_PIECE)
+    pack_rows(task, dim, (int)dims_from(in, dim, FOVEA_DOT_PIECE), task->x + dim * job->bf16->x_bytes);
   for (int64_t group = begin; group < end; group++) {
-    for (int64_t dim = 0; dim < job->linear->in; dim += FOVEA_DOT_PIECE) {
-      const int64_t dims = dims_from(job->linear->in, dim);
-      const fovea_nn_bf16_tile_args args = {.panels = find_panels(task, group, dim, dims),
-                                            .x = task->x,
-                                            .x_stride = job->x_stride,
-                                            .rows = task->rows,
-                                            .begun = dim > 0,
-                                            .sums = sums};
-      pack_rows(task, dim, (int)dims, task->x);
-      job->bf16->tile(&args);
+    for (int64_t dim = 0; dim < in; dim += most) {
+      const int64_t dims = dims_from(in, dim, most);
+      const bf16_part part = {group, dim, dims, end, dim + dims == in};
+      const fovea_nn_bf16_panels panels = find_panels(task, group, dim, dims);
+      if (!job->memory) pack_rows(task, dim, (int)dims, task->x);
+      multiply(task, &part, &panels, task->x + (job->memory ? dim * job->bf16->x_bytes : 0));
     }
-    finish(task, 0, task->rows, group, sums);
   }
 }
 
-/* What a task without memory has: packed rows, and cleared weights of a piece. */
+/* What a task without memory has: packed rows, cleared weights of a piece, and sums. */
 typedef struct stack_memory {
   _Alignas(LINE) char x[STACK_ROWS * (FOVEA_DOT_PIECE * sizeof(float) + LINE)];
   uint16_t weights[FOVEA_NN_OUTS * FOVEA_DOT_PIECE];
+  float sums[STACK_ROWS * FOVEA_NN_OUTS];
 } stack_memory;
 
 static void run_on_stack(const bf16_task *given, int64_t begin, int64_t end) {
@@ -180,7 +220,8 @@ static void run_on_stack(const bf16_task *given, int64_t begin, int64_t end) {
   bf16_task task = *given;
   task.x = memory.x;
   task.weights = memory.weights;
-  compute_on_stack(&task, begin, end);
+  task.sums = memory.sums;
+  compute(&task, begin, end);
 }
 
 /* The first group of a block of columns. */
@@ -200,7 +241,8 @@ void fovea_nn_bf16_task(const void *data, int64_t index, int worker) {
   if (job->memory) {
     task.x = job->memory + (size_t)worker * job->task_bytes;
     task.weights = (uint16_t *)(void *)(task.x + job->weights);
-    compute_in_memory(&task, begin, end);
+    task.sums = (float *)(void *)(task.x + job->sums);
+    compute(&task, begin, end);
   } else {
     run_on_stack(&task, begin, end);
   }

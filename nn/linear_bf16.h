@@ -5,7 +5,7 @@
 #include "linear.h"
 
 /* How a layer is cut into tasks: blocks of rows beside blocks of groups of FOVEA_NN_OUTS outputs. With memory, a task
- * packs its rows once, and a tile goes through all dims; without, both a piece of dims at a time, on the stack. */
+ * packs its rows once; without, it packs few rows for each group, on the stack. */
 typedef struct fovea_nn_bf16_job {
   const fovea_nn_linear *linear;
   const fovea_nn_linear_rows *rows;
@@ -14,7 +14,7 @@ typedef struct fovea_nn_bf16_job {
   int64_t block_rows, row_blocks;
   int64_t groups, columns;               /* of outputs; blocks of them */
   int64_t x_stride;                      /* bytes of a packed row */
-  size_t weights, task_bytes;            /* where cleared weights begin in a task's memory, and its size */
+  size_t weights, sums, task_bytes;      /* where parts of a task's memory begin, after packed rows; its size */
   char *memory;                          /* task_bytes for each worker; NULL: the stack */
 } fovea_nn_bf16_job;
 

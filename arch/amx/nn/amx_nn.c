@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum {
+  LINE = 64, /* bytes of a cache line */
   GROUP = FOVEA_NN_BF16_GROUP,
   PANEL_WORDS = FOVEA_NN_PANEL, /* of a pair of dims of a panel */
   GROUP_WORDS = GROUP / 2 * PANEL_WORDS
@@ -92,6 +93,7 @@ static void copy_last(const layer_step *s, int panels, int pairs, last_group *la
 FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const int tiles, const int panels) {
   const fovea_nn_bf16_panels *p = &args->panels;
   const uint32_t *weights = (const uint32_t *)(const void *)p->weights;
+  const char *ahead = args->ahead;
   layer_step s = {.x = (const uint32_t *)(const void *)args->x, .x_row = args->x_stride / 4};
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < p->dims; dim += FOVEA_DOT_PIECE, weights += p->piece_stride / 2) {
@@ -106,6 +108,7 @@ FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const
         one_by_four(&s, panels);
       else
         two_by_two(&s, panels);
+      for (int i = 0; i < args->lines; i++, ahead += LINE) __builtin_prefetch(ahead, 0, 2);
     }
     if (pairs == 0) continue;
     last_group last;
@@ -193,6 +196,8 @@ static void clear(const fovea_nn_bf16_panels *p, uint16_t *to) {
 const fovea_nn_bf16_kernels fovea_nn_bf16_amx = {
     .step = 2 * TILE,
     .x_bytes = sizeof(uint16_t),
+    .dims = 4 * FOVEA_DOT_PIECE,
+    .panels = 2,
     .least = TILE / 2,
     .begin = amx_begin,
     .end = amx_end,

@@ -184,6 +184,8 @@ FOVEA_KERNEL static void bf16_mode_clear(const fovea_nn_bf16_panels *panels, uin
 const fovea_nn_bf16_kernels FOVEA_NAME(nn_bf16) = {
     .step = 1,
     .x_bytes = sizeof(float),
+    .dims = FOVEA_DOT_PIECE,
+    .panels = FOVEA_NN_PANELS,
     .pack = bf16_mode_pack,
     .tile = bf16_mode_products,
     .safe = bf16_mode_safe,
