@@ -75,7 +75,7 @@ typedef struct fovea_nn_pack_args {
 } fovea_nn_pack_args;
 #define FOVEA_NN_PACK_MORE 16
 
-/* ---- bf16 mode (docs/numerics.md, L10) ------------------------------------------------------------------------ */
+/* ---- bf16 mode (docs/numerics.md, L1) ------------------------------------------------------------------------ */
 
 /* Dims of a group: a chain of its even dims and one of its odd dims. */
 #define FOVEA_NN_BF16_GROUP 32

@@ -1,4 +1,4 @@
-/* Linear layers in bf16 mode (docs/numerics.md, L10): weights are panels of bf16, rows are rounded to bf16. */
+/* Linear layers in bf16 mode (docs/numerics.md, L1): weights are panels of bf16, rows are rounded to bf16. */
 #ifndef FOVEA_NN_LINEAR_BF16_H
 #define FOVEA_NN_LINEAR_BF16_H
 

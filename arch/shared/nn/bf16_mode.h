@@ -1,4 +1,4 @@
-/* Linear layers in bf16 mode by f32 FMAs (docs/numerics.md, L10): outputs lie in the lanes, numbers of rows are
+/* Linear layers in bf16 mode by f32 FMAs (docs/numerics.md, L1): outputs lie in the lanes, numbers of rows are
  * broadcast. A register tile has two chains for each sum, of even and of odd dims. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_BF16_MODE_H
 #define FOVEA_ARCH_SHARED_NN_BF16_MODE_H
