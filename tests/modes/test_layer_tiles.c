@@ -20,9 +20,9 @@ struct problem {
   int64_t packed_stride;
 };
 
-static float bf16_number(struct generator *generator) {
-  const uint32_t bits = generator_below(generator, 9) == 0 ? (uint32_t)generator_below(generator, 1 << 14) << 16
-                                                           : (uint32_t)(0x3e80 + generator_below(generator, 400)) << 16;
+/* Around 1, or around 2^-56, where numbers begin to be 0. */
+static float bf16_number(int is_small, struct generator *generator) {
+  const uint32_t bits = (uint32_t)((is_small ? 0x2300 : 0x3e80) + generator_below(generator, 256)) << 16;
   float number;
   memcpy(&number, &bits, sizeof number);
   return generator_below(generator, 2) ? number : -number;
@@ -45,10 +45,11 @@ static void pack_weights(struct problem *p) {
   free(rows);
 }
 
-static void problem_create(struct problem *p, struct generator *generator) {
+/* Outputs `smallness`, and each third after it, have small weights; 3: none have. */
+static void problem_create(struct problem *p, int smallness, struct generator *generator) {
   const fovea_nn_bf16_kernels *amx = &fovea_nn_bf16_amx;
-  for (int64_t i = 0; i < ROWS * p->in; i++) p->x[i] = generator_uniform(generator);
-  for (int64_t i = 0; i < p->out * p->in; i++) p->weights[i] = bf16_number(generator);
+  for (int64_t i = 0; i < ROWS * p->in; i++) p->x[i] = generator_uniform(generator) * (i / p->in % 3 ? 1 : 0x1p-56f);
+  for (int64_t i = 0; i < p->out * p->in; i++) p->weights[i] = bf16_number(i / p->in % 3 == smallness, generator);
   pack_weights(p);
   p->packed_stride = (p->in + 31) / 32 * 64;
   p->packed = malloc((size_t)(ROWS * p->packed_stride));
@@ -101,7 +102,7 @@ static void test_tiles(void **state) {
     const int rows = 1 + (int)generator_below(&generator, ROWS);
     p.in = 1 + generator_below(&generator, MOST_DIMS);
     p.out = 1 + generator_below(&generator, OUTS);
-    problem_create(&p, &generator);
+    problem_create(&p, i % 4, &generator);
     multiply(&p, 0, p.in, rows, sums);
     check_sums(&p, rows, sums);
     const int64_t first = p.in > PIECE ? PIECE : p.in;

@@ -42,6 +42,13 @@ struct matrix matrix_create(int64_t rows, int64_t dim, int64_t stride, fovea_typ
   return m;
 }
 
+void matrix_fill_row(struct matrix *matrix, int64_t row, float least, struct generator *generator) {
+  for (int64_t d = 0; d < matrix->dim; d++) {
+    const float number = generator_uniform(generator);
+    store(matrix, row, d, copysignf(least * (1 + 0.9f * fabsf(number)), number));
+  }
+}
+
 void matrix_destroy(struct matrix *matrix) {
   guarded_destroy(&matrix->memory);
   free(matrix->numbers);

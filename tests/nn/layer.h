@@ -17,6 +17,9 @@ struct matrix {
 /* `special`: one of so many numbers is NaN, infinite, zero, tiny or huge; 0: none. */
 struct matrix matrix_create(int64_t rows, int64_t dim, int64_t stride, fovea_type type, int special,
                             struct generator *generator);
+/* Draws a row anew: numbers from `least` to twice as much, of either sign. */
+void matrix_fill_row(struct matrix *matrix, int64_t row, float least, struct generator *generator);
+
 void matrix_destroy(struct matrix *matrix);
 /* Fills elements and gaps with 0xa5. */
 void matrix_spoil(struct matrix *matrix);

@@ -49,11 +49,20 @@ static float expected_number(const struct layer *layer, int64_t row, int64_t out
   return y;
 }
 
+/* Where bf16 mode begins to take numbers as 0. */
+static void draw_small_rows(struct layer *layer, struct generator *generator) {
+  for (int64_t row = 0; row < layer->weights.rows; row += 3)
+    matrix_fill_row(&layer->weights, row, row % 2 ? 0x1p-56f : 0x1p-57f, generator);
+  for (int64_t row = 1; row < layer->x.rows; row += 3)
+    matrix_fill_row(&layer->x, row, row % 2 ? 0x1p-56f : 0x1p-57f, generator);
+}
+
 static void make_tensors(struct layer *layer, const struct layer_case *c, struct generator *generator) {
   const int64_t pad = c->padding;
   memset(layer, 0, sizeof *layer);
   layer->weights = matrix_create(c->out, c->in, c->in + pad, c->weight_type, c->special, generator);
   layer->x = matrix_create(c->rows, c->in, c->in + 3 * pad, c->x_type, c->special, generator);
+  if (c->mode == FOVEA_MODE_BF16) draw_small_rows(layer, generator);
   layer->y = matrix_create(c->rows, c->out, c->out + pad, c->y_type, 0, generator);
   if ((int)c->gate_type != NONE)
     layer->gate = matrix_create(c->rows, c->out, c->out + 2 * pad, c->gate_type, c->special, generator);
