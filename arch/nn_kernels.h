@@ -283,7 +283,13 @@ typedef struct fovea_nn_pair_kernels {
 } fovea_nn_pair_kernels;
 
 extern const fovea_nn_pair_kernels fovea_nn_pairs_avx512_bf16;
-extern const fovea_nn_bf16_kernels fovea_nn_bf16_amx;
+extern const fovea_nn_bf16_kernels fovea_nn_bf16_amx, fovea_nn_bf16_avx512_bf16, fovea_nn_bf16_neon_bf16;
+/* Of every set, for weights in panels (fovea_nn_bf16_kernels). */
+#define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \
+  FOVEA_GENERAL_##type(int fovea_nn_bf16_safe_##name(const fovea_nn_bf16_panels *panels);                          \
+                       void fovea_nn_bf16_clear_##name(const fovea_nn_bf16_panels *panels, uint16_t *to);)
+FOVEA_INSTRUCTION_SETS(FOVEA_NN_DECLARE)
+#undef FOVEA_NN_DECLARE
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */
 #define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \

@@ -57,11 +57,35 @@ fovea_status fovea_nn_dispatch_pairs(const char *isa, const fovea_nn_pair_kernel
   return status;
 }
 
+/* Of the set that Fovea takes for Q and K of bf16, if it has some. */
+static const fovea_nn_bf16_kernels *bf16_named(const char *set) {
+#if defined(FOVEA_ARCH_X86_64_AVX512_BF16) && FOVEA_BUILDS_BF16
+  if (strcmp(set, "avx512_bf16") == 0) return &fovea_nn_bf16_avx512_bf16;
+#endif
+#if defined(FOVEA_ARCH_AARCH64_EXTENSIONS_BF16) && FOVEA_BUILDS_BF16
+  if (strcmp(set, "neon_bf16") == 0) return &fovea_nn_bf16_neon_bf16;
+#endif
+  (void)set;
+  return NULL;
+}
+
+static const fovea_nn_bf16_kernels *find_bf16(const fovea_nn_kernels *kernels, const char *isa) {
+  static _Atomic(const fovea_nn_bf16_kernels *) chosen;
+  const fovea_nn_bf16_kernels *known = isa ? NULL : atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (known) return known;
+  fovea_isa_report set;
+  fovea_isa_report_init(&set);
+  if (fovea_isa_find(isa, FOVEA_BF16, &set, NULL) == FOVEA_OK) known = bf16_named(set.name);
+  if (!known) known = kernels->bf16;
+  if (!isa) atomic_store_explicit(&chosen, known, memory_order_relaxed);
+  return known;
+}
+
 const fovea_nn_bf16_kernels *fovea_nn_choose_bf16(const fovea_nn_kernels *kernels, const char *isa, int64_t rows) {
 #if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_BF16
   const fovea_nn_bf16_kernels *amx = &fovea_nn_bf16_amx;
   if (!isa && rows >= amx->least && fovea_uses_amx(FOVEA_MODE_BF16)) return amx;
 #endif
-  (void)isa, (void)rows;
-  return kernels->bf16;
+  (void)rows;
+  return find_bf16(kernels, isa);
 }

@@ -59,6 +59,15 @@ FOVEA_INLINE void vec_store_fours(uint16_t *p, vec a) {
   __mmask16 large = _mm256_cmpge_epu16_mask(size, _mm256_set1_epi16((127 - 56) << 7));
   _mm256_storeu_si256((__m256i *)(void *)p, _mm256_shuffle_epi8(_mm256_maskz_mov_epi16(large, rounded), order));
 }
+/* Of pairs (0, 1) and (2, 3), the first below: pairs (2, 0) and (3, 1). */
+FOVEA_INLINE vec vec_pair_even(vec first, vec second) {
+  const __m512i above = _mm512_slli_epi32(_mm512_castps_si512(first), 16);
+  return _mm512_castsi512_ps(_mm512_mask_mov_epi16(_mm512_castps_si512(second), 0xaaaaaaaa, above));
+}
+FOVEA_INLINE vec vec_pair_odd(vec first, vec second) {
+  const __m512i below = _mm512_srli_epi32(_mm512_castps_si512(second), 16);
+  return _mm512_castsi512_ps(_mm512_mask_mov_epi16(_mm512_castps_si512(first), 0x55555555, below));
+}
 FOVEA_INLINE vec vec_pair_arrange(vec pairs) {
   return pairs;
 }

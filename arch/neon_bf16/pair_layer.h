@@ -67,6 +67,13 @@ FOVEA_INLINE void vec_store_fours(uint16_t *p, vec a) {
   const uint16x4_t large = vand_u16(bits, vcge_u16(size, vdup_n_u16((127 - 56) << 7)));
   vst1_u16(p, vreinterpret_u16_u8(vtbl1_u8(vreinterpret_u8_u16(large), vld1_u8(order))));
 }
+/* Of pairs (0, 1) and (2, 3), the first below: pairs (2, 0) and (3, 1). */
+FOVEA_INLINE vec vec_pair_even(vec first, vec second) {
+  return vreinterpretq_f32_u32(vsliq_n_u32(vreinterpretq_u32_f32(second), vreinterpretq_u32_f32(first), 16));
+}
+FOVEA_INLINE vec vec_pair_odd(vec first, vec second) {
+  return vreinterpretq_f32_u32(vsriq_n_u32(vreinterpretq_u32_f32(first), vreinterpretq_u32_f32(second), 16));
+}
 FOVEA_INLINE vec vec_pair_arrange(vec pairs) {
   return pairs;
 }

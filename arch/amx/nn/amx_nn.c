@@ -189,10 +189,6 @@ FOVEA_KERNEL static int safe(const fovea_nn_bf16_panels *p) {
   return small == 0;
 }
 
-static void clear(const fovea_nn_bf16_panels *p, uint16_t *to) {
-  fovea_nn_kernels_avx512.bf16->clear(p, to); /* rare */
-}
-
 const fovea_nn_bf16_kernels fovea_nn_bf16_amx = {
     .step = 2 * TILE,
     .x_bytes = sizeof(uint16_t),
@@ -204,6 +200,6 @@ const fovea_nn_bf16_kernels fovea_nn_bf16_amx = {
     .pack = pack,
     .tile = multiply,
     .safe = safe,
-    .clear = clear,
+    .clear = fovea_nn_bf16_clear_avx512,
 };
 #endif

@@ -1,5 +1,11 @@
-/* Linear layers in bf16 mode by f32 FMAs (docs/numerics.md, L1): outputs lie in the lanes, numbers of rows are
- * broadcast. A register tile has two chains for each sum, of even and of odd dims. Part of bodies.h. */
+/* Linear layers in bf16 mode (docs/numerics.md, L1): outputs lie in the lanes, items of rows are broadcast. A register
+ * tile has two chains for each sum, of even and of odd dims. Before it comes bf16_numbers.h or bf16_pairs.h, which give
+ *
+ *   BF16_ITEM_PAIRS        pairs of dims of an item: 1 or 2
+ *   bf16_mode_pack         rows as items: two numbers or words each, for the even chain and for the odd one
+ *   bf16_load_item         the same of weights
+ *   bf16_step(w, x, sum)   adds the products of an item to a chain
+ */
 #ifndef FOVEA_ARCH_SHARED_NN_BF16_MODE_H
 #define FOVEA_ARCH_SHARED_NN_BF16_MODE_H
 
@@ -13,32 +19,28 @@ enum {
   BF16_WORDS = FOVEA_NN_PANEL * 2 /* elements of a pair of dims of a panel */
 };
 
-/* Rounded to bf16, and 0 below 2^-56: AMX would flush smaller products. */
-FOVEA_INLINE vec bf16_mode_number(vec x) {
-  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
-  return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
-}
-
-FOVEA_KERNEL static void bf16_mode_pack(const fovea_nn_bf16_pack_args *args) {
-  const int padded = (args->dims + FOVEA_NN_BF16_GROUP - 1) / FOVEA_NN_BF16_GROUP * FOVEA_NN_BF16_GROUP;
-  for (int row = 0; row < args->rows; row++) {
-    const float *x = args->x + row * args->x_stride;
-    float *to = (float *)(void *)(args->to + row * args->to_stride);
-    int d = 0;
-    FOVEA_NO_UNROLL
-    for (; d + LANES <= args->dims; d += LANES) vec_store(to + d, bf16_mode_number(vec_load(x + d)));
-    if (d < args->dims) vec_store(to + d, bf16_mode_number(vec_load_first(x + d, args->dims - d))), d += LANES;
-    FOVEA_NO_UNROLL
-    for (; d < padded; d += LANES) vec_store(to + d, vec_set1(0.0f));
-  }
-}
-
 typedef struct bf16_mode_tile {
   vec even[FOVEA_NN_TILE_ROWS][FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_ROWS][FOVEA_NN_TILE_VECTORS];
 } bf16_mode_tile;
 
 /* Where vector v of a tile begins in panels that are `panel_stride` apart. */
 #define BF16_PLACE(v) ((v)*LANES / FOVEA_NN_PANEL * panel_stride + (v)*LANES % FOVEA_NN_PANEL * 2)
+
+/* One item of all rows. */
+FOVEA_INLINE void bf16_mode_item(const int rows, const int vectors, const int whole, const float *x, int64_t x_stride,
+                                 const uint16_t *weights, int64_t panel_stride, bf16_mode_tile *tile) {
+  vec even[FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_VECTORS];
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) bf16_load_item(weights + BF16_PLACE(v), whole, &even[v], &odd[v]);
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      tile->even[n][v] = bf16_step(even[v], x[n * x_stride], tile->even[n][v]);
+      tile->odd[n][v] = bf16_step(odd[v], x[n * x_stride + 1], tile->odd[n][v]);
+    }
+  }
+}
 
 /* One group: its sum is added to the sums. */
 FOVEA_INLINE void bf16_mode_group(const int rows, const int vectors, const float *x, int64_t x_stride,
@@ -50,20 +52,9 @@ FOVEA_INLINE void bf16_mode_group(const int rows, const int vectors, const float
     for (int v = 0; v < vectors; v++) tile.even[n][v] = tile.odd[n][v] = vec_set1(0.0f);
   }
   FOVEA_NO_UNROLL
-  for (; pairs > 0; pairs--, x += 2, weights += BF16_WORDS) {
-    vec even[FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_VECTORS];
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) vec_split_bf16(vec_load_pairs(weights + BF16_PLACE(v)), &even[v], &odd[v]);
-    FOVEA_UNROLL
-    for (int n = 0; n < rows; n++) {
-      const vec x_even = vec_set1(x[n * x_stride]), x_odd = vec_set1(x[n * x_stride + 1]);
-      FOVEA_UNROLL
-      for (int v = 0; v < vectors; v++) {
-        tile.even[n][v] = vec_fma(x_even, even[v], tile.even[n][v]);
-        tile.odd[n][v] = vec_fma(x_odd, odd[v], tile.odd[n][v]);
-      }
-    }
-  }
+  for (; pairs >= BF16_ITEM_PAIRS; pairs -= BF16_ITEM_PAIRS, x += 2, weights += BF16_ITEM_PAIRS * BF16_WORDS)
+    bf16_mode_item(rows, vectors, 1, x, x_stride, weights, panel_stride, &tile);
+  if (BF16_ITEM_PAIRS > 1 && pairs > 0) bf16_mode_item(rows, vectors, 0, x, x_stride, weights, panel_stride, &tile);
   FOVEA_UNROLL
   for (int n = 0; n < rows; n++) {
     FOVEA_UNROLL
@@ -95,7 +86,7 @@ FOVEA_INLINE void bf16_mode_rows(const int rows, const int vectors, const fovea_
     FOVEA_NO_UNROLL
     for (int64_t pair = 0; pair < (dims + 1) / 2; pair += BF16_PAIRS, weights += BF16_PAIRS * BF16_WORDS) {
       const int64_t left = (dims + 1) / 2 - pair;
-      bf16_mode_group(rows, vectors, x + dim + 2 * pair, x_stride, weights, panel_stride,
+      bf16_mode_group(rows, vectors, x + (dim + 2 * pair) / BF16_ITEM_PAIRS, x_stride, weights, panel_stride,
                       (int)(left < BF16_PAIRS ? left : BF16_PAIRS), sums);
     }
   }
@@ -141,6 +132,7 @@ FOVEA_KERNEL static void bf16_mode_products(const fovea_nn_bf16_tile_args *args)
 
 /* ---- Small weights ---------------------------------------------------------------------------------------------- */
 
+#ifndef FOVEA_BASE
 /* The elements of the panels in a piece. */
 FOVEA_INLINE int64_t bf16_mode_elements(const fovea_nn_bf16_panels *panels, int64_t dim) {
   const int64_t rest = panels->dims - dim, dims = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
@@ -152,7 +144,7 @@ FOVEA_INLINE vecmask bf16_mode_is_small(vec x) {
   return vecmask_and(vec_less(size, vec_set1(0x1p-56f)), vecmask_not(vec_equal(size, vec_set1(0.0f))));
 }
 
-FOVEA_KERNEL static int bf16_mode_safe(const fovea_nn_bf16_panels *panels) {
+FOVEA_KERNEL int FOVEA_NAME(nn_bf16_safe)(const fovea_nn_bf16_panels *panels) {
   const vec zero = vec_set1(0.0f);
   vecmask small = vec_less(zero, zero);
   FOVEA_NO_UNROLL
@@ -170,7 +162,7 @@ FOVEA_KERNEL static int bf16_mode_safe(const fovea_nn_bf16_panels *panels) {
 }
 
 /* Element by element: such weights are rare. */
-FOVEA_KERNEL static void bf16_mode_clear(const fovea_nn_bf16_panels *panels, uint16_t *to) {
+FOVEA_KERNEL void FOVEA_NAME(nn_bf16_clear)(const fovea_nn_bf16_panels *panels, uint16_t *to) {
   for (int64_t dim = 0; dim < panels->dims; dim += FOVEA_DOT_PIECE) {
     const uint16_t *weights = bf16_mode_piece(panels, dim);
     const int64_t count = bf16_mode_elements(panels, dim);
@@ -181,15 +173,17 @@ FOVEA_KERNEL static void bf16_mode_clear(const fovea_nn_bf16_panels *panels, uin
   }
 }
 
+#endif
+
 const fovea_nn_bf16_kernels FOVEA_NAME(nn_bf16) = {
     .step = 1,
-    .x_bytes = sizeof(float),
+    .x_bytes = sizeof(float) / BF16_ITEM_PAIRS,
     .dims = FOVEA_DOT_PIECE,
     .panels = FOVEA_NN_PANELS,
     .pack = bf16_mode_pack,
     .tile = bf16_mode_products,
-    .safe = bf16_mode_safe,
-    .clear = bf16_mode_clear,
+    .safe = FOVEA_SHARED(nn_bf16_safe),
+    .clear = FOVEA_SHARED(nn_bf16_clear),
 };
 #endif
 #endif

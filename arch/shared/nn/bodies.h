@@ -6,6 +6,8 @@
 #include "activate.h"
 #include "additive.h"
 #include "average.h"
+#include "bf16_numbers.h"
+
 #include "bf16_mode.h"
 #include "dot.h"
 #include "dot_few.h"
