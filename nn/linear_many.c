@@ -84,9 +84,9 @@ static int halve(int64_t count, int64_t least, int64_t *blocks) {
 
 int fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                       const fovea_nn_kernels *kernels, int workers, fovea_nn_many *many) {
-  *many = (fovea_nn_many){.linear = linear, .rows = rows, .kernels = kernels};
   if (!kernels->tile || rows->rows < FOVEA_NN_MANY_LEAST_ROWS || rows->rows < kernels->tile_least) return 0;
   if (linear->in < parts_of(kernels->many_weights, linear->out)) return 0;
+  *many = (fovea_nn_many){.linear = linear, .rows = rows, .kernels = kernels};
   const int64_t pairs = parts_of(rows->rows, 2);
   many->tiles = parts_of(rows->rows, kernels->tile_rows);
   many->tile_pairs = pairs / many->tiles;

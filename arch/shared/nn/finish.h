@@ -46,18 +46,28 @@ FOVEA_NOINLINE void finish_load(const fovea_nn_finish_args *args, int row, int o
     finish_load_across(args, row, out, 0, x);
 }
 
-/* What follows the activation, of the same vectors. */
+/* What follows the activation, of the same vectors: nothing, but for the type f32. */
+FOVEA_INLINE void finish_store_across(float *y, int64_t stride, const int across, const vec *x) {
+  FOVEA_UNROLL
+  for (int i = 0; i < FUNCTION_VECTORS; i++)
+    vec_store(y + (i >> across) * stride + i % (1 << across) * LANES, result_of(x[i]));
+}
+
 FOVEA_NOINLINE void finish_store(const fovea_nn_finish_args *args, int row, int out, int across, const vec *x) {
-  const int last = (1 << across) - 1,
-            is_plain = !args->gate.data && !args->residual.data && args->y.type == FOVEA_F32;
-  FOVEA_NO_UNROLL
-  for (int i = 0; i < FUNCTION_VECTORS; i++) {
-    const int r = row + (i >> across), o = out + (i & last) * LANES;
-    if (is_plain)
-      vec_store((float *)args->y.data + r * args->y.stride + o, result_of(x[i]));
-    else
-      finish_output(args, r, o, LANES, &x[i]);
+  if (args->gate.data || args->residual.data || args->y.type != FOVEA_F32) {
+    const int last = (1 << across) - 1;
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < FUNCTION_VECTORS; i++)
+      finish_output(args, row + (i >> across), out + (i & last) * LANES, LANES, &x[i]);
+    return;
   }
+  float *y = (float *)args->y.data + row * args->y.stride + out;
+  if (across == 2)
+    finish_store_across(y, args->y.stride, 2, x);
+  else if (across == 1)
+    finish_store_across(y, args->y.stride, 1, x);
+  else
+    finish_store_across(y, args->y.stride, 0, x);
 }
 
 /* Whole vectors of functions, some at a time: of one row, or of several if a row does not have so many. Returns the
