@@ -23,6 +23,11 @@ converts rows to f32; **store** normalises and writes outputs; **merge** joins s
 else: the walk through blocks and tiles, lists of rows, threads. **sum / whole** is the sum of all parts over the time of
 the same run without clocks in it. The last two columns say what the products reach of what bounds them: of the FMA peak
 in a prefill, of the rate of reading K or V in decoding. Less time is better, and a fraction nearer to 1.""", bars=False),
+    Kind("busy-peers-", "peers/busy_report.py", "Beside a busy process", """\
+All run on the same few CPUs, alone and beside one process that always computes. `minilm` is a sentence model of
+all-MiniLM-L6-v2's sizes on one text of 16 tokens, `prefill` one attention call. A library whose threads wait for a thread
+that does not run takes many times as long as with one thread alone: less is better.
+[Peers](../peers/README.md#beside-a-busy-process) says how this is measured."""),
     Kind("caches-peers-", "peers/caches_report.py", "Caches beside vLLM, zentorch and ggml", """\
 All libraries read the same bytes, in pages of shuffled order where a name has `page`. The column of Fovea has its
 milliseconds with keys in rows / in panels. The other columns say how many times as long the others take, in the same
