@@ -18,10 +18,10 @@
 /* Rows, of all batch elements, whose scores are in scratch at a time, and keys of a task. */
 enum { TILE_ROWS = 128, TASK_KEYS = 64 };
 
-/* Where the parts of scratch begin. */
+/* Where the parts of scratch begin. The projections have `run` before attention. */
 typedef struct layout {
   fovea_nn_scratch all;
-  size_t run, run_size, queries, keys, scores, nodes, edges;
+  size_t run, queries, keys, scores, nodes, edges;
   int64_t rows;         /* of each batch element in a tile */
   int64_t node_numbers; /* of a row; 0: no weights are wanted */
 } layout;
@@ -82,14 +82,24 @@ static fovea_status make_plans(const fovea_nn_additive_call *call, tile_plans *p
   return fovea_nn_find_plan(&plans->plans, &problem, 1, &plans->last, error);
 }
 
-static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan, int workers) {
+/* Rows of all batch elements. Sizes of which only scratch is asked for may be any. */
+static int64_t all_rows(int64_t batch, int64_t length) {
+  const uint64_t rows = fovea_nn_product((uint64_t)batch, (uint64_t)length);
+  return rows > INT64_MAX ? INT64_MAX : (int64_t)rows;
+}
+
+static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan,
+                      const fovea_execution *execution) {
   const fovea_nn_additive_tensors *t = &call->tensors;
   const int64_t dim = call->additive.dim;
-  const int edges = t->edge_starts != NULL;
+  const int edges = t->edge_starts != NULL, workers = fovea_nn_workers(execution);
   const int64_t rows = tile_rows(t);
-  layout l = {.rows = rows, .run_size = edges ? 0 : fovea_plan_scratch_size(plan, workers)};
+  const fovea_nn_layer_use layers[] = {{call->additive.query, all_rows(t->batch, t->q_len)},
+                                       {call->additive.key, all_rows(t->batch, t->kv_len)}};
+  layout l = {.rows = rows};
   if (t->weights && !edges) l.node_numbers = fovea_state_numbers(t->v_dim, 0, t->kv_len);
-  l.run = fovea_nn_reserve(&l.all, l.run_size);
+  l.run = fovea_nn_reserve_for_either(&l.all, edges ? 0 : fovea_plan_scratch_size(plan, workers),
+                                      fovea_nn_layers_bytes(layers, 2, execution));
   l.queries = fovea_nn_reserve(&l.all, call->additive.query ? fovea_nn_bytes(t->batch, dim, t->q_len) : 0);
   l.keys = fovea_nn_reserve(&l.all, call->additive.key ? fovea_nn_bytes(t->batch, dim, t->kv_len) : 0);
   l.scores = fovea_nn_reserve(&l.all, edges ? 0 : fovea_nn_bytes(t->batch, rows, t->kv_len));
@@ -262,7 +272,7 @@ static fovea_status run(const fovea_nn_additive_call *call, const layout *l, con
   execution.scratch = memory + l->run;
   execution.scratch_size = l->queries - l->run;
   fovea_status status = project_all(call, (float *)(void *)(memory + l->queries),
-                                    (float *)(void *)(memory + l->keys), &tile, &rows, error);
+                                    (float *)(void *)(memory + l->keys), &tile, &execution, error);
   if (call->tensors.edge_starts) {
     const fovea_nn_edges edges = {call, tile.queries, tile.keys, memory + l->edges};
     if (!status) fovea_nn_run_edges(&edges, &rows, workers);
@@ -279,13 +289,12 @@ static fovea_status run(const fovea_nn_additive_call *call, const layout *l, con
 
 /* In scratch after the plans, or in memory that is allocated. */
 static fovea_status run_in_memory(const fovea_nn_additive_call *call, const tile_plans *plans, fovea_error *error) {
-  const int workers = fovea_nn_workers(&call->execution);
-  layout l = lay_out(call, plans->whole, workers);
+  layout l = lay_out(call, plans->whole, &call->execution);
   char *memory;
   void *allocated;
   l.all.before = fovea_nn_plans_end(&plans->memory);
   fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
-  if (!status) status = run(call, &l, plans, memory, workers, error);
+  if (!status) status = run(call, &l, plans, memory, fovea_nn_workers(&call->execution), error);
   fovea_release(&call->execution.allocator, allocated);
   return status;
 }
@@ -313,7 +322,7 @@ fovea_status fovea_nn_additive_scratch_size(const fovea_nn_additive *additive,
   if (status) return status;
   status = make_plans(&call, &plans, error);
   if (!status) {
-    const layout l = lay_out(&call, plans.whole, fovea_nn_workers(&measured));
+    const layout l = lay_out(&call, plans.whole, &measured);
     *size = fovea_nn_scratch_size(&plans.memory, &l.all);
   }
   fovea_nn_release_plan(&plans.plans);

@@ -26,24 +26,19 @@ static uint64_t bytes_of(const fovea_nn_heads *heads) {
 /* The bytes of scratch that the largest of the linear layers uses. */
 static uint64_t bytes_of_layers(const fovea_nn_attention_call *call, const fovea_execution *execution) {
   const fovea_nn_attention *a = &call->attention;
-  const fovea_nn_linear *const linears[] = {a->query, a->key, a->value, a->output};
-  const int64_t rows[] = {call->q.rows, call->k.rows, call->v.rows, call->q.rows};
-  uint64_t most = 0;
-  for (int i = 0; i < 4; i++) {
-    const uint64_t bytes = fovea_nn_linear_bytes(linears[i], rows[i], execution);
-    if (bytes > most) most = bytes;
-  }
-  return most;
+  const fovea_nn_layer_use layers[] = {
+      {a->query, call->q.rows}, {a->key, call->k.rows}, {a->value, call->v.rows}, {a->output, call->q.rows}};
+  return fovea_nn_layers_bytes(layers, 4, execution);
 }
 
 /* The run that a plan is bound to, the scratch of attention itself or of a linear layer before and after it, and
  * the rows. */
 static scratch_layout lay_out(const fovea_nn_attention_call *call, const fovea_plan *plan, int workers,
                               const fovea_execution *execution) {
-  const uint64_t run = fovea_plan_scratch_size(plan, workers), layers = bytes_of_layers(call, execution);
   scratch_layout layout = {0};
   layout.bound = fovea_nn_reserve(&layout.all, fovea_run_size(plan));
-  layout.run = fovea_nn_reserve(&layout.all, run > layers ? run : layers);
+  layout.run = fovea_nn_reserve_for_either(&layout.all, fovea_plan_scratch_size(plan, workers),
+                                           bytes_of_layers(call, execution));
   layout.q = fovea_nn_reserve(&layout.all, bytes_of(&call->q));
   layout.k = fovea_nn_reserve(&layout.all, bytes_of(&call->k));
   layout.v = fovea_nn_reserve(&layout.all, bytes_of(&call->v));

@@ -279,6 +279,18 @@ static fovea_status place_layers(fovea_nn_stream *stream, float *rows, fovea_err
   return status;
 }
 
+/* The bytes of scratch that the largest linear layer of keys and values uses. */
+static uint64_t bytes_of_layers(const fovea_nn_stream *stream, const fovea_execution *execution) {
+  const int64_t chunk = stream->streaming.chunk;
+  uint64_t most = 0;
+  for (int64_t i = 0; i < stream->streaming.layers; i++) {
+    const fovea_nn_layer_use layers[] = {{stream->layers[i].key, chunk}, {stream->layers[i].value, chunk}};
+    const uint64_t bytes = fovea_nn_layers_bytes(layers, 2, execution);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 /* A plan of the most rows checks the rules; its scratch is enough for all smaller lengths. */
 fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, const fovea_execution *execution,
                                      fovea_nn_stream_scratch *layout, fovea_error *error) {
@@ -296,6 +308,8 @@ fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, const fovea_execut
   layout->normed = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, stream->dim, 1));
   layout->k = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, problem.kv_heads, problem.qk_dim));
   layout->v = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, problem.kv_heads, problem.v_dim));
+  layout->layers = fovea_nn_reserve(&layout->all, bytes_of_layers(stream, execution));
+  layout->layers_size = layout->all.size - layout->layers;
   fovea_status status = FOVEA_OK;
   for (int64_t i = 0; i < stream->streaming.layers && !status; i++) {
     fovea_nn_scratch all;

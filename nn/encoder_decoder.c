@@ -118,10 +118,6 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   return FOVEA_OK;
 }
 
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
-
 /* Checks both stacks, and lays out scratch: as much as the larger stack or the output's layer needs, and the
  * decoder's rows. */
 static fovea_status measure(coding_call *call, int workers, fovea_error *error) {
@@ -142,10 +138,10 @@ static fovea_status measure(coding_call *call, int workers, fovea_error *error) 
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "output.in is %jd; the decoder's rows have %jd", output->in,
                       call->shape.dim);
   }
-  const size_t of_stacks = larger(fovea_nn_size_of(&call->shape.all), fovea_nn_size_of(&source.all));
+  const size_t target_size = fovea_nn_size_of(&call->shape.all), source_size = fovea_nn_size_of(&source.all);
   call->all = (fovea_nn_scratch){0};
-  fovea_nn_reserve(&call->all,
-                   larger(of_stacks, (size_t)fovea_nn_linear_bytes(output, call->shape.rows, &call->execution)));
+  fovea_nn_reserve_for_either(&call->all, target_size > source_size ? target_size : source_size,
+                              fovea_nn_linear_bytes(output, call->shape.rows, &call->execution));
   call->hidden_begin = call->all.size;
   fovea_nn_reserve(&call->all, output ? fovea_nn_bytes(call->shape.rows, call->shape.dim, 1) : 0);
   return FOVEA_OK;

@@ -21,7 +21,7 @@ typedef struct memory_call {
   fovea_execution execution;
   fovea_nn_attention_call heads; /* sizes of the projections */
   fovea_nn_scratch all;
-  size_t v_begin; /* keys are first */
+  size_t v_begin, layers_begin; /* keys are first; scratch of the linear layers is last */
 } memory_call;
 
 static fovea_status check_out(const char *name, const fovea_nn_linear *linear, int64_t kv_heads, int64_t dim,
@@ -101,6 +101,20 @@ static void place_heads(memory_call *call) {
   call->v_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->v_dim));
 }
 
+/* The scratch of the largest linear layer of a decoder that was checked. */
+static void place_layers(memory_call *call) {
+  uint64_t most = 0;
+  for (int64_t i = 0; i < call->decoder.count; i++) {
+    fovea_nn_attention attention;
+    if (read_layer(call, i, &attention, NULL) != FOVEA_OK) continue;
+    const fovea_nn_layer_use layers[] = {{attention.key, call->heads.k.rows},
+                                         {attention.value, call->heads.k.rows}};
+    const uint64_t bytes = fovea_nn_layers_bytes(layers, 2, &call->execution);
+    if (bytes > most) most = bytes;
+  }
+  call->layers_begin = fovea_nn_reserve(&call->all, most);
+}
+
 static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea_nn_attending *cross,
                               const fovea_execution *execution, memory_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_encoder_decoder(model, &call->model, error);
@@ -124,6 +138,7 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
                       "kv_lens is given together with cu_seqlens_kv, which has the lengths; it must be NULL");
   }
   place_heads(call);
+  place_layers(call);
   return FOVEA_OK;
 }
 
@@ -182,14 +197,17 @@ static fovea_status project(const memory_call *call, const fovea_nn_linear *line
   return fovea_nn_run_linear(linear, &rows, execution, error);
 }
 
-static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, float *v, fovea_error *error) {
+static fovea_status prepare_layer(const memory_call *call, int64_t i, char *memory, fovea_error *error) {
   const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  const fovea_execution layers =
+      fovea_nn_with_scratch(&call->execution, memory + call->layers_begin, call->all.size - call->layers_begin);
+  float *k = (float *)(void *)memory, *v = (float *)(void *)(memory + call->v_begin);
   const fovea_problem *p = &call->problem;
   fovea_nn_attention attention;
   fovea_new_rows rows;
   fovea_status status = read_layer(call, i, &attention, error);
-  if (!status) status = project(call, attention.key, 0, k, &execution, error);
-  if (!status) status = project(call, attention.value, 1, v, &execution, error);
+  if (!status) status = project(call, attention.key, 0, k, &layers, error);
+  if (!status) status = project(call, attention.value, 1, v, &layers, error);
   if (status) return status;
   fovea_new_rows_init(&rows, p->batch, p->kv_heads, p->kv_len, p->qk_dim, p->v_dim, k, v,
                       call->tensors.cache.sequences);
@@ -214,19 +232,19 @@ fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *mo
   if (status) return status;
   status = fovea_nn_obtain(&call.all, &call.execution, &memory, &allocated, error);
   if (status) return status;
-  float *k = (float *)(void *)memory, *v = (float *)(void *)(memory + call.v_begin);
-  for (int64_t i = 0; i < call.decoder.count && !status; i++) status = prepare_layer(&call, i, k, v, error);
+  for (int64_t i = 0; i < call.decoder.count && !status; i++) status = prepare_layer(&call, i, memory, error);
   fovea_release(&call.execution.allocator, allocated);
   return status;
 }
 
 fovea_status fovea_nn_encoder_decoder_prepare_scratch_size(const fovea_nn_encoder_decoder *model,
-                                                           const fovea_nn_attending *cross, size_t *size,
+                                                           const fovea_nn_attending *cross,
+                                                           const fovea_execution *execution, size_t *size,
                                                            fovea_error *error) {
   memory_call call = {.v_begin = 0};
-  if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
-  *size = 0;
-  const fovea_status status = read_call(model, cross, NULL, &call, error);
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = read_call(model, cross, &measured, &call, error);
   if (!status) *size = fovea_nn_size_of(&call.all);
   return status;
 }

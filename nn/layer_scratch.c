@@ -26,6 +26,10 @@ size_t fovea_nn_reserve(fovea_nn_scratch *scratch, uint64_t bytes) {
   return begin;
 }
 
+size_t fovea_nn_reserve_for_either(fovea_nn_scratch *scratch, uint64_t bytes, uint64_t other_bytes) {
+  return fovea_nn_reserve(scratch, bytes > other_bytes ? bytes : other_bytes);
+}
+
 fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution, char **memory,
                              void **allocated, fovea_error *error) {
   const size_t size = fovea_nn_size_of(scratch);

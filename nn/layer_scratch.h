@@ -23,6 +23,8 @@ uint64_t fovea_nn_bytes(int64_t a, int64_t b, int64_t c);
 
 /* Reserves bytes, aligned to FOVEA_SCRATCH_ALIGNMENT, and returns where they begin. */
 size_t fovea_nn_reserve(fovea_nn_scratch *scratch, uint64_t bytes);
+/* Reserves memory that two users have one after the other. */
+size_t fovea_nn_reserve_for_either(fovea_nn_scratch *scratch, uint64_t bytes, uint64_t other_bytes);
 
 /* Returns the caller's scratch, or else allocates it, and sets *allocated to what is to be released. On failure
  * *memory is NULL. */

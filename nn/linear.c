@@ -362,6 +362,15 @@ uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *given, int64_t row_count, 
   return scratch_of(&call).size;
 }
 
+uint64_t fovea_nn_layers_bytes(const fovea_nn_layer_use *layers, int count, const fovea_execution *execution) {
+  uint64_t most = 0;
+  for (int i = 0; i < count; i++) {
+    const uint64_t bytes = fovea_nn_linear_bytes(layers[i].linear, layers[i].rows, execution);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 fovea_status fovea_nn_linear_scratch_size(const fovea_nn_linear *given, int64_t row_count,
                                           const fovea_execution *execution, size_t *size, fovea_error *error) {
   linear_call call = {.rows = {.rows = row_count}};

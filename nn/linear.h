@@ -56,6 +56,15 @@ fovea_status fovea_nn_multiply(const fovea_nn_linear *linear, const fovea_nn_lin
 /* The bytes of scratch that they use for so many rows. 0: none, or the layer is NULL or not valid. */
 uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *linear, int64_t row_count, const fovea_execution *execution);
 
+/* Layers of a call that have one piece of scratch one after the other, each with the most rows that go through it. */
+typedef struct fovea_nn_layer_use {
+  const fovea_nn_linear *linear; /* NULL: there is none */
+  int64_t rows;
+} fovea_nn_layer_use;
+
+/* The bytes of that scratch. */
+uint64_t fovea_nn_layers_bytes(const fovea_nn_layer_use *layers, int count, const fovea_execution *execution);
+
 /* Computes one task of `data`, a fovea_nn_linear_job. */
 void fovea_nn_linear_task(const void *data, int64_t task, int worker);
 

@@ -139,17 +139,20 @@ static fovea_status prepare(const fovea_nn_cell *cell, const fovea_nn_cell_rows 
   return status ? status : fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
 }
 
-/* Where the products lie. The products of x are not in scratch if x is projected already. */
+/* Where the products lie, and the scratch of the layers. The products of x are not in scratch if x is projected
+ * already. */
 typedef struct products {
   fovea_nn_scratch all;
-  size_t x, h;
+  size_t x, h, layers;
 } products;
 
-static products place(const fovea_nn_linear *input, const fovea_nn_linear *hidden, int64_t rows) {
+static products place(const fovea_nn_cell *cell, int64_t rows, const fovea_execution *execution) {
   products p = {.all = {0}};
-  const uint64_t bytes = fovea_nn_bytes(rows, hidden->out, 1);
+  const uint64_t bytes = fovea_nn_bytes(rows, cell->hidden->out, 1);
+  const fovea_nn_layer_use layers[] = {{cell->hidden, rows}, {cell->input, rows}};
   p.h = fovea_nn_reserve(&p.all, bytes);
-  p.x = fovea_nn_reserve(&p.all, input ? bytes : 0);
+  p.x = fovea_nn_reserve(&p.all, cell->input ? bytes : 0);
+  p.layers = fovea_nn_reserve(&p.all, fovea_nn_layers_bytes(layers, 2, execution));
   return p;
 }
 
@@ -191,12 +194,14 @@ static void run_gates(const void *data, int64_t first, int64_t count) {
 static fovea_status run(const cell_call *call, const products *p, char *memory, fovea_error *error) {
   const fovea_nn_cell_rows *r = &call->rows;
   const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  const fovea_execution layers =
+      fovea_nn_with_scratch(&call->execution, memory + p->layers, p->all.size - p->layers);
   float *x = (float *)(void *)(memory + p->x), *h = (float *)(void *)(memory + p->h);
   gates_job data = {call, fovea_nn_rows_from(r->x, r->x_type, r->x_stride, 0), h};
-  fovea_status status = multiply(call->cell.hidden, r->rows, r->h, r->h_type, r->h_stride, h, &execution, error);
+  fovea_status status = multiply(call->cell.hidden, r->rows, r->h, r->h_type, r->h_stride, h, &layers, error);
   if (call->cell.input) {
     data.x = fovea_nn_rows_from(x, FOVEA_F32, call->hidden.out, 0);
-    if (!status) status = multiply(call->cell.input, r->rows, r->x, r->x_type, r->x_stride, x, &execution, error);
+    if (!status) status = multiply(call->cell.input, r->rows, r->x, r->x_type, r->x_stride, x, &layers, error);
   }
   if (status) return status;
   const fovea_nn_row_job job = {r->rows, call->hidden.in, 100, &data, run_gates};
@@ -211,7 +216,7 @@ static fovea_status step(const fovea_nn_cell *cell, const fovea_nn_cell_rows *ro
   void *allocated;
   fovea_status status = prepare(cell, rows, gates, execution, &call, error);
   if (status || call.rows.rows == 0) return status;
-  const products p = place(call.cell.input, call.cell.hidden, call.rows.rows);
+  const products p = place(&call.cell, call.rows.rows, &call.execution);
   status = fovea_nn_obtain(&p.all, &call.execution, &memory, &allocated, error);
   if (!status) status = run(&call, &p, memory, error);
   fovea_release(&call.execution.allocator, allocated);
@@ -228,17 +233,18 @@ fovea_status fovea_nn_lstm(const fovea_nn_cell *cell, const fovea_nn_cell_rows *
   return step(cell, rows, GATES_LSTM, execution, error);
 }
 
-fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows, size_t *size, fovea_error *error) {
+fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows, const fovea_execution *execution,
+                                        size_t *size, fovea_error *error) {
   const fovea_bounded count = {"rows", rows, 0, FOVEA_LENGTH_LIMIT};
   cell_call call = {.gates = 0};
-  if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
-  *size = 0;
-  fovea_status status = fovea_validate_bounds(NULL, &count, 1, error);
+  fovea_execution measured;
+  fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
+  if (!status) status = fovea_validate_bounds(NULL, &count, 1, error);
   if (!status && read_cell(cell, GATES_GRU, &call, NULL) != FOVEA_OK) {
     status = read_cell(cell, GATES_LSTM, &call, error);
   }
   if (status) return status;
-  const products p = place(call.cell.input, call.cell.hidden, rows);
+  const products p = place(&call.cell, rows, &measured);
   *size = fovea_nn_size_of(&p.all);
   return FOVEA_OK;
 }

@@ -37,7 +37,9 @@ static fovea_status find_ring(const fovea_nn_stream *s, int64_t index, int64_t e
 
 static fovea_status project(const fovea_nn_stream_call *call, const fovea_nn_linear *linear, int64_t count,
                             const float *from, float *to, fovea_error *error) {
-  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  const fovea_nn_stream_scratch *l = &call->layout;
+  const fovea_execution execution =
+      fovea_nn_with_scratch(&call->execution, call->scratch + l->layers, l->layers_size);
   fovea_nn_linear_rows rows;
   fovea_nn_linear_rows_init(&rows, linear, count, from, to);
   return fovea_nn_run_linear(linear, &rows, &execution, error);

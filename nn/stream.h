@@ -59,6 +59,8 @@ fovea_status fovea_nn_stream_check_apart(const fovea_nn_stream *stream, const fo
 /* The parts of scratch. What makes keys and values is done before the layer attends, and uses the same memory. */
 typedef struct fovea_nn_stream_scratch {
   size_t normed, k, v; /* of one chunk */
+  size_t layers;       /* of the linear layers that make them */
+  size_t layers_size;
   fovea_nn_scratch all;
 } fovea_nn_stream_scratch;
 

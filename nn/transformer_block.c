@@ -151,13 +151,8 @@ static fovea_status measure_attention(const block_call *call, int crossing, int 
 /* The bytes of scratch that the largest of the linear layers uses. */
 static uint64_t bytes_of_layers(const block_call *call) {
   const fovea_nn_block *b = &call->block;
-  const fovea_nn_linear *const linears[] = {b->up, b->down, b->gate};
-  uint64_t most = 0;
-  for (int i = 0; i < 3; i++) {
-    const uint64_t bytes = fovea_nn_linear_bytes(linears[i], call->rows, call->plans->self.memory->execution);
-    if (bytes > most) most = bytes;
-  }
-  return most;
+  const fovea_nn_layer_use layers[] = {{b->up, call->rows}, {b->down, call->rows}, {b->gate, call->rows}};
+  return fovea_nn_layers_bytes(layers, 3, call->plans->self.memory->execution);
 }
 
 /* Lays out scratch, of which both attentions and the linear layers use the first part. */
@@ -167,9 +162,8 @@ static fovea_status lay_out(block_call *call, int workers, fovea_error *error) {
   if (!status && call->block.cross) status = measure_attention(call, 1, workers, &cross, error);
   if (status) return status;
   call->all = (fovea_nn_scratch){0};
-  const uint64_t attention = fovea_nn_size_of(self.size > cross.size ? &self : &cross);
-  const uint64_t layers = bytes_of_layers(call);
-  fovea_nn_reserve(&call->all, attention > layers ? attention : layers);
+  fovea_nn_reserve_for_either(&call->all, fovea_nn_size_of(self.size > cross.size ? &self : &cross),
+                              bytes_of_layers(call));
   call->all.saturated |= self.saturated | cross.saturated;
   call->attention_size = call->all.size;
   call->sums_begin = reserve_rows(call, call->dim, &call->all);

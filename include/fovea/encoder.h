@@ -141,10 +141,10 @@ FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encode
                                                            const fovea_nn_attending *cross,
                                                            const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch, for any number of workers; 0: none. If a layer or the problem is refused, it
- * returns the error, and *size is 0. */
+/* Sets *size to the bytes of scratch, as fovea_nn_attention_scratch_size() does. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare_scratch_size(const fovea_nn_encoder_decoder *model,
                                                                         const fovea_nn_attending *cross,
+                                                                        const fovea_execution *execution,
                                                                         size_t *size, fovea_error *error);
 
 #ifdef __cplusplus

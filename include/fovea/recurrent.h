@@ -172,9 +172,9 @@ FOVEA_NN_API fovea_status fovea_nn_gru(const fovea_nn_cell *cell, const fovea_nn
 FOVEA_NN_API fovea_status fovea_nn_lstm(const fovea_nn_cell *cell, const fovea_nn_cell_rows *rows,
                                         const fovea_execution *execution, fovea_error *error);
 
-/* Sets *size to the bytes of scratch of a step of `rows` rows, for any number of workers; 0: none. If the cell is
- * refused, or rows is out of range, it returns the error, and *size is 0. */
-FOVEA_NN_API fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows, size_t *size,
+/* Sets *size to the bytes of scratch of a step of `rows` rows, as fovea_nn_attention_scratch_size() does. */
+FOVEA_NN_API fovea_status fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows,
+                                                     const fovea_execution *execution, size_t *size,
                                                      fovea_error *error);
 
 #ifdef __cplusplus

@@ -21,7 +21,8 @@ static int makes_rows(const fovea_nn_graph_call *call) {
          !fovea_nn_graph_is_plain(call, t->v_type, t->v_strides);
 }
 
-static fovea_nn_graph_layout lay_out(const fovea_nn_graph_call *call, int workers) {
+/* The layer of features has the workers' memory before they have it. */
+static fovea_nn_graph_layout lay_out(const fovea_nn_graph_call *call, const fovea_execution *execution) {
   const fovea_nn_graph_tensors *t = &call->tensors;
   const int gat = call->graph.kind == FOVEA_NN_GRAPH_GAT,
             queries = !fovea_nn_graph_is_plain(call, t->q_type, t->q_strides);
@@ -42,7 +43,9 @@ static fovea_nn_graph_layout lay_out(const fovea_nn_graph_call *call, int worker
   l.to = fovea_nn_reserve(&l.all, gat ? fovea_nn_bytes(t->nodes + MARGIN, call->padded, 1) : 0);
   l.from = fovea_nn_reserve(&l.all, gat ? fovea_nn_bytes(t->sources + MARGIN, call->padded, 1) : 0);
   l.features = fovea_nn_reserve(&l.all, call->graph.edge ? fovea_nn_bytes(call->part, call->width, 1) : 0);
-  l.workers = fovea_nn_reserve(&l.all, fovea_nn_product(l.worker.size, (uint64_t)workers));
+  l.workers =
+      fovea_nn_reserve_for_either(&l.all, fovea_nn_product(l.worker.size, (uint64_t)fovea_nn_workers(execution)),
+                                  call->graph.edge ? fovea_nn_linear_bytes(&call->edge, call->part, execution) : 0);
   if (l.worker.saturated) l.all.saturated = 1;
   return l;
 }
@@ -163,7 +166,9 @@ static void score_nodes(const fovea_nn_graph_job *job, int workers) {
 static fovea_status project(fovea_nn_graph_job *job, fovea_error *error) {
   const fovea_nn_graph_call *call = job->call;
   const fovea_nn_graph_tensors *t = &call->tensors;
-  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  const size_t workers = job->layout->workers;
+  const fovea_execution execution =
+      fovea_nn_with_scratch(&call->execution, job->memory + workers, job->layout->all.size - workers);
   const int64_t first = t->edge_starts[job->first], count = t->edge_starts[job->end] - first;
   float *to = (float *)(void *)(job->memory + job->layout->features);
   fovea_nn_linear_rows rows;
@@ -208,7 +213,7 @@ fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_grap
   fovea_status status = fovea_nn_check_graph(graph, tensors, execution, &call, error);
   if (status || call.tensors.nodes == 0) return status;
   const int workers = fovea_nn_workers(&call.execution);
-  const fovea_nn_graph_layout layout = lay_out(&call, workers);
+  const fovea_nn_graph_layout layout = lay_out(&call, &call.execution);
   status = fovea_nn_obtain(&layout.all, &call.execution, &memory, &allocated, error);
   if (!status) status = run(&call, &layout, memory, workers, error);
   fovea_release(&call.execution.allocator, allocated);
@@ -222,7 +227,7 @@ fovea_status fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fove
   fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
   if (!status) status = fovea_nn_check_graph(graph, tensors, &measured, &call, error);
   if (status) return status;
-  const fovea_nn_graph_layout layout = lay_out(&call, fovea_nn_workers(&measured));
+  const fovea_nn_graph_layout layout = lay_out(&call, &measured);
   *size = fovea_nn_size_of(&layout.all);
   return FOVEA_OK;
 }

@@ -12,7 +12,7 @@
 
 /* Where the parts of scratch begin. What a form does not need has no bytes. */
 typedef struct layout {
-  size_t bound, run, run_size;   /* attention: bound run, scratch */
+  size_t bound, run, run_size;   /* attention: bound run, scratch; linear layers have it before and after */
   size_t segments, sequences;    /* twice as many as there are: written and read */
   size_t down, q, latent;        /* rows of q_a_proj; heads of queries; new latent rows */
   size_t inner_q, inner_o, o;    /* absorbed: queries and outputs of attention; heads of outputs */
@@ -21,15 +21,18 @@ typedef struct layout {
   fovea_nn_scratch all;
 } layout;
 
-static layout lay_out(const fovea_nn_latent_call *call, const fovea_plan *plan, int workers) {
+static layout lay_out(const fovea_nn_latent_call *call, const fovea_plan *plan, const fovea_execution *execution) {
   const fovea_nn_latent *n = &call->latent;
   const fovea_problem *p = &call->problem;
   const int64_t rows = call->rows, keys = p->batch * p->kv_len, heads = n->heads;
   const int64_t expanded = call->absorbed ? 0 : keys, absorbed = call->absorbed ? rows : 0;
-  layout l = {.run_size = fovea_plan_scratch_size(plan, workers)};
+  const int workers = fovea_nn_workers(execution);
+  layout l = {.all = {0}};
   fovea_nn_scratch *all = &l.all;
   l.bound = fovea_nn_reserve(all, fovea_run_size(plan));
-  l.run = fovea_nn_reserve(all, l.run_size);
+  l.run = fovea_nn_reserve_for_either(all, fovea_plan_scratch_size(plan, workers),
+                                      fovea_nn_latent_layer_bytes(call, workers, execution));
+  l.run_size = all->size - l.run;
   l.segments = fovea_nn_reserve(all, fovea_nn_product((uint64_t)call->segments, 2 * sizeof(fovea_segment)));
   l.sequences = fovea_nn_reserve(all, fovea_nn_product((uint64_t)p->batch, 2 * sizeof(fovea_sequence)));
   l.down = fovea_nn_reserve(all, n->q_a_proj ? fovea_nn_bytes(rows, n->q_a_proj->out, 1) : 0);
@@ -50,7 +53,7 @@ typedef struct latent_run {
   const fovea_nn_latent_call *call;
   const layout *layout;
   char *memory;
-  fovea_execution rows; /* without scratch */
+  fovea_execution rows, layers; /* without scratch, and with scratch for linear layers */
   fovea_nn_latent_segments segments;
   const fovea_plan *plan; /* of attention */
   fovea_tensors tensors;
@@ -67,7 +70,7 @@ static fovea_status project(const latent_run *r, const fovea_nn_linear *linear, 
   fovea_nn_linear_rows_init(&rows, linear, r->call->rows, x, to);
   rows.x_type = type;
   rows.x_stride = stride;
-  return fovea_nn_run_linear(linear, &rows, &r->rows, error);
+  return fovea_nn_run_linear(linear, &rows, &r->layers, error);
 }
 
 /* In place. */
@@ -179,7 +182,7 @@ static fovea_status expand(const latent_run *r, const float *latent, fovea_error
   int64_t *lengths = (int64_t *)(void *)(r->memory + r->layout->lengths);
   float *keys = floats(r, r->layout->keys), *values = floats(r, r->layout->values);
   for (int64_t b = 0; b < p->batch; b++) lengths[b] = length_of(call, b);
-  fovea_nn_head_layers layers = {.linear = call->kv_b,
+  fovea_nn_head_layers layers = {.linear = fovea_nn_latent_head_layer(call, 0),
                                  .weight_head = (n->qk_nope_head_dim + n->v_head_dim) * call->kv_b.weight_stride,
                                  .heads = heads,
                                  .entries = p->batch,
@@ -192,16 +195,13 @@ static fovea_status expand(const latent_run *r, const float *latent, fovea_error
                                  .y_row = heads * dim,
                                  .y_head = dim,
                                  .y_entry = length * heads * dim};
-  layers.linear.out = n->qk_nope_head_dim;
-  fovea_nn_run_head_layers(&layers, &r->rows);
-  layers.linear.out = n->v_head_dim;
-  layers.linear.weights =
-      fovea_element(call->kv_b.weights, call->kv_b.weight_type, n->qk_nope_head_dim * call->kv_b.weight_stride);
+  fovea_nn_run_head_layers(&layers, &r->layers);
+  layers.linear = fovea_nn_latent_head_layer(call, 1);
   layers.y = values;
   layers.y_row = heads * n->v_head_dim;
   layers.y_head = n->v_head_dim;
   layers.y_entry = length * heads * n->v_head_dim;
-  fovea_nn_run_head_layers(&layers, &r->rows);
+  fovea_nn_run_head_layers(&layers, &r->layers);
   fovea_status status = FOVEA_OK;
   for (int64_t b = 0; b < p->batch && !status && rope > 0; b++) { /* the same rotated part for each head */
     fovea_rotary none;
@@ -222,47 +222,37 @@ static fovea_status absorb_queries(const latent_run *r, fovea_error *error) {
   const fovea_nn_latent *n = &call->latent;
   const int64_t heads = n->heads, dim = call->problem.qk_dim;
   float *q = floats(r, r->layout->q), *inner_q = floats(r, r->layout->inner_q);
-  fovea_nn_head_layers layers = {.linear = call->kv_b,
-                                 .weight_head = fovea_nn_latent_key_elements(call),
-                                 .heads = heads,
-                                 .entries = 1,
-                                 .rows = call->rows,
-                                 .x = q,
-                                 .y = inner_q,
-                                 .x_row = heads * dim,
-                                 .x_head = dim,
-                                 .y_row = heads * call->width,
-                                 .y_head = call->width};
-  layers.linear.in = n->qk_nope_head_dim;
-  layers.linear.out = n->kv_lora_rank;
-  layers.linear.weights = n->absorbed;
-  layers.linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
-  layers.linear.weight_stride = 0;
-  fovea_nn_run_head_layers(&layers, &r->rows);
+  const fovea_nn_head_layers layers = {.linear = fovea_nn_latent_head_layer(call, 0),
+                                       .weight_head = fovea_nn_latent_key_elements(call),
+                                       .heads = heads,
+                                       .entries = 1,
+                                       .rows = call->rows,
+                                       .x = q,
+                                       .y = inner_q,
+                                       .x_row = heads * dim,
+                                       .x_head = dim,
+                                       .y_row = heads * call->width,
+                                       .y_head = call->width};
+  fovea_nn_run_head_layers(&layers, &r->layers);
   return rotate(r, heads, q + n->qk_nope_head_dim, dim, inner_q + n->kv_lora_rank, call->width, error);
 }
 
 static void absorb_outputs(const latent_run *r) {
   const fovea_nn_latent_call *call = r->call;
   const fovea_nn_latent *n = &call->latent;
-  const int64_t heads = n->heads, keys = fovea_nn_latent_key_elements(call);
-  fovea_nn_head_layers layers = {.linear = call->kv_b,
-                                 .weight_head = fovea_nn_latent_value_elements(call),
-                                 .heads = heads,
-                                 .entries = 1,
-                                 .rows = call->rows,
-                                 .x = floats(r, r->layout->inner_o),
-                                 .y = floats(r, r->layout->o),
-                                 .x_row = heads * n->kv_lora_rank,
-                                 .x_head = n->kv_lora_rank,
-                                 .y_row = heads * n->v_head_dim,
-                                 .y_head = n->v_head_dim};
-  layers.linear.in = n->kv_lora_rank;
-  layers.linear.out = n->v_head_dim;
-  layers.linear.weights = fovea_element(n->absorbed, call->kv_b.weight_type, heads * keys);
-  layers.linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
-  layers.linear.weight_stride = 0;
-  fovea_nn_run_head_layers(&layers, &r->rows);
+  const int64_t heads = n->heads;
+  const fovea_nn_head_layers layers = {.linear = fovea_nn_latent_head_layer(call, 1),
+                                       .weight_head = fovea_nn_latent_value_elements(call),
+                                       .heads = heads,
+                                       .entries = 1,
+                                       .rows = call->rows,
+                                       .x = floats(r, r->layout->inner_o),
+                                       .y = floats(r, r->layout->o),
+                                       .x_row = heads * n->kv_lora_rank,
+                                       .x_head = n->kv_lora_rank,
+                                       .y_row = heads * n->v_head_dim,
+                                       .y_head = n->v_head_dim};
+  fovea_nn_run_head_layers(&layers, &r->layers);
 }
 
 static fovea_nn_linear_rows output_rows(const latent_run *r) {
@@ -332,6 +322,7 @@ static fovea_status run(const fovea_nn_latent_call *call, const layout *l, const
                   .layout = l,
                   .memory = memory,
                   .rows = fovea_nn_without_scratch(&call->execution),
+                  .layers = fovea_nn_with_scratch(&call->execution, memory + l->run, l->run_size),
                   .plan = plan};
   r.segments = (fovea_nn_latent_segments){segments, segments + call->segments, sequences, sequences + batch};
   const fovea_nn_linear_rows output = output_rows(&r);
@@ -341,13 +332,13 @@ static fovea_status run(const fovea_nn_latent_call *call, const layout *l, const
   if (!status) status = make_rows(&r, error);
   if (!status && call->problem.cache.segmented) status = append(&r, error);
   if (!status) status = attend(&r, error);
-  return status ? status : fovea_nn_run_linear(call->latent.o_proj, &output, &r.rows, error);
+  return status ? status : fovea_nn_run_linear(call->latent.o_proj, &output, &r.layers, error);
 }
 
 /* In scratch from byte `before` on, or in memory that is allocated. */
 static fovea_status run_in_memory(const fovea_nn_latent_call *call, const fovea_plan *plan, size_t before,
                                   fovea_error *error) {
-  layout l = lay_out(call, plan, fovea_nn_workers(&call->execution));
+  layout l = lay_out(call, plan, &call->execution);
   char *memory;
   void *allocated;
   l.all.before = before;
@@ -386,7 +377,7 @@ fovea_status fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const f
   const fovea_plan *found;
   status = fovea_nn_find_plan(&plan, &call.inner, 0, &found, error);
   if (!status) {
-    const layout l = lay_out(&call, found, fovea_nn_workers(&measured));
+    const layout l = lay_out(&call, found, &measured);
     *size = fovea_nn_scratch_size(&plans, &l.all);
   }
   fovea_nn_release_plan(&plan);

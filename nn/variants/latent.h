@@ -29,6 +29,10 @@ fovea_status fovea_nn_check_latent(const fovea_nn_latent *latent, const fovea_pr
 int64_t fovea_nn_latent_key_elements(const fovea_nn_latent_call *call);
 int64_t fovea_nn_latent_value_elements(const fovea_nn_latent_call *call);
 
+/* A layer of the form for head 0. Expanded: what makes keys, or values, of latent rows. Absorbed: what makes queries
+ * in the space of latent rows, or, with `values`, outputs of results in this space. */
+fovea_nn_linear fovea_nn_latent_head_layer(const fovea_nn_latent_call *call, int values);
+
 /* A linear layer for each head, or for each head of each batch element, in f32. */
 typedef struct fovea_nn_head_layers {
   fovea_nn_linear linear; /* weights of head 0 */
@@ -41,7 +45,11 @@ typedef struct fovea_nn_head_layers {
   int64_t x_row, x_head, x_entry, y_row, y_head, y_entry;
 } fovea_nn_head_layers;
 
+/* In scratch of the execution, as far as it reaches. */
 void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_execution *execution);
+/* The bytes of scratch that the largest of all linear layers uses, layers of heads on so many workers. */
+uint64_t fovea_nn_latent_layer_bytes(const fovea_nn_latent_call *call, int workers,
+                                     const fovea_execution *execution);
 
 /* Copies of the caller's segments in scratch: the segments that new rows go to, by K and, for the last element, V;
  * and the segments that are read, whose values are their keys. */

@@ -15,6 +15,8 @@
 typedef struct head_job {
   const fovea_nn_head_layers *layers;
   fovea_execution alone;
+  char *memory;
+  size_t slice; /* of it, for a worker; 0: no memory */
 } head_job;
 
 /* All was checked, and memory is scratch, so no call fails. */
@@ -24,22 +26,60 @@ static void run_head(const void *data, int64_t task, int worker) {
   const int64_t entry = task / l->heads, head = task % l->heads;
   fovea_nn_linear linear = l->linear;
   fovea_nn_linear_rows rows;
-  (void)worker;
+  const fovea_execution execution =
+      job->slice ? fovea_nn_with_scratch(&job->alone, job->memory + (size_t)worker * job->slice, job->slice)
+                 : job->alone;
   linear.weights = fovea_element(linear.weights, linear.weight_type, head * l->weight_head);
   fovea_nn_linear_rows_init(&rows, &linear, l->entry_rows ? l->entry_rows[entry] : l->rows,
                             l->x + entry * l->x_entry + head * l->x_head,
                             l->y + entry * l->y_entry + head * l->y_head);
   rows.x_stride = l->x_row;
   rows.y_stride = l->y_row;
-  (void)fovea_nn_run_linear(&linear, &rows, &job->alone, NULL);
+  (void)fovea_nn_run_linear(&linear, &rows, &execution, NULL);
 }
 
 void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_execution *execution) {
   const double heads = (double)layers->heads * (double)layers->entries;
   const double work = heads * (double)layers->rows * (double)layers->linear.in * (double)layers->linear.out;
   const int64_t tasks = layers->heads * layers->entries;
-  const head_job job = {layers, fovea_nn_alone(execution)};
-  fovea_nn_run_tasks(run_head, &job, tasks, work, INT_MAX, execution);
+  head_job job = {layers, fovea_nn_alone(execution), execution->scratch, 0};
+  const size_t slice = (size_t)fovea_nn_linear_bytes(&layers->linear, layers->rows, &job.alone);
+  const size_t slices = slice > 0 ? execution->scratch_size / slice : 0;
+  if (slices > 0) job.slice = slice;
+  fovea_nn_run_tasks(run_head, &job, tasks, work, slices > 0 && slices < INT_MAX ? (int)slices : INT_MAX,
+                     execution);
+}
+
+fovea_nn_linear fovea_nn_latent_head_layer(const fovea_nn_latent_call *call, int values) {
+  const fovea_nn_latent *l = &call->latent;
+  fovea_nn_linear layer = call->kv_b;
+  if (!call->absorbed) {
+    layer.out = values ? l->v_head_dim : l->qk_nope_head_dim;
+    if (values)
+      layer.weights = fovea_element(layer.weights, layer.weight_type, l->qk_nope_head_dim * layer.weight_stride);
+    return layer;
+  }
+  layer.in = values ? l->kv_lora_rank : l->qk_nope_head_dim;
+  layer.out = values ? l->v_head_dim : l->kv_lora_rank;
+  layer.weights =
+      fovea_element(l->absorbed, layer.weight_type, values ? l->heads * fovea_nn_latent_key_elements(call) : 0);
+  layer.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  layer.weight_stride = 0;
+  return layer;
+}
+
+uint64_t fovea_nn_latent_layer_bytes(const fovea_nn_latent_call *call, int workers,
+                                     const fovea_execution *execution) {
+  const fovea_nn_latent *l = &call->latent;
+  const int64_t rows = call->rows, head_rows = call->absorbed ? rows : call->problem.kv_len;
+  const fovea_execution alone = fovea_nn_alone(execution);
+  const fovea_nn_linear first = fovea_nn_latent_head_layer(call, 0), second = fovea_nn_latent_head_layer(call, 1);
+  const fovea_nn_layer_use heads[] = {{&first, head_rows}, {&second, head_rows}};
+  const fovea_nn_layer_use layers[] = {
+      {l->q_a_proj, rows}, {l->q_b_proj, rows}, {l->kv_a_proj, rows}, {l->o_proj, rows}};
+  const uint64_t of_heads = fovea_nn_product((uint64_t)workers, fovea_nn_layers_bytes(heads, 2, &alone));
+  const uint64_t of_layers = fovea_nn_layers_bytes(layers, 4, execution);
+  return of_heads > of_layers ? of_heads : of_layers;
 }
 
 int64_t fovea_nn_latent_key_elements(const fovea_nn_latent_call *call) {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Where the parts of scratch begin. K and V of global rows take the place of K and V of local rows, and their Q the
+/* Where the parts of scratch begin. Attention and linear layers have `run` one after the other. K and V of global rows take the place of K and V of local rows, and their Q the
  * place of the Q of the others. */
 typedef struct scratch_layout {
   fovea_nn_scratch all;
@@ -22,14 +22,25 @@ typedef struct parts {
   void *global_x;
 } parts;
 
-static scratch_layout lay_out(const fovea_nn_longformer_call *call, int workers) {
+/* The bytes of scratch that the largest of the linear layers uses. */
+static uint64_t bytes_of_layers(const fovea_nn_longformer_call *call, int64_t rows,
+                                const fovea_execution *execution) {
+  fovea_nn_layer_use layers[FOVEA_NN_LONGFORMER_LAYERS];
+  for (int i = 0; i < FOVEA_NN_LONGFORMER_LAYERS; i++) layers[i] = (fovea_nn_layer_use){call->layers[i], rows};
+  layers[FOVEA_NN_LONGFORMER_GLOBAL_QUERY].rows = call->longformer->global_count;
+  return fovea_nn_layers_bytes(layers, FOVEA_NN_LONGFORMER_LAYERS, execution);
+}
+
+static scratch_layout lay_out(const fovea_nn_longformer_call *call, const fovea_execution *execution) {
+  const int workers = fovea_nn_workers(execution);
   const fovea_nn_longformer *l = call->longformer;
   const fovea_nn_longformer_options *o = &l->options;
   const int64_t rows = o->batch * o->length;
   const size_t local = fovea_plan_scratch_size(l->local, workers);
   const size_t global = l->global ? fovea_plan_scratch_size(l->global, workers) : 0;
   scratch_layout layout = {.all = {0}};
-  layout.run = fovea_nn_reserve(&layout.all, local > global ? local : global);
+  layout.run = fovea_nn_reserve_for_either(&layout.all, local > global ? local : global,
+                                           bytes_of_layers(call, rows, execution));
   layout.q = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->qk_dim));
   layout.k = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->qk_dim));
   layout.v = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->v_dim));
@@ -102,11 +113,11 @@ static fovea_status attend(const fovea_nn_longformer_call *call, const fovea_pla
 
 /* Global rows, in the place of what they saw as local ones. */
 static fovea_status run_global(const fovea_nn_longformer_call *call, const parts *parts,
-                               const fovea_execution *rows, fovea_error *error) {
+                               const fovea_execution *layers, fovea_error *error) {
   const fovea_nn_longformer *l = call->longformer;
   const int64_t width = l->options.heads * l->options.v_dim;
   if (l->global_count == 0) return FOVEA_OK;
-  fovea_status status = project_global(call, parts, rows, error);
+  fovea_status status = project_global(call, parts, layers, error);
   if (!status) status = attend(call, l->global, parts, parts->global_o, error);
   for (int64_t i = 0; i < l->global_count && !status; i++) {
     memcpy(parts->o + l->rows[i] * width, parts->global_o + i * width, (size_t)width * sizeof(float));
@@ -115,7 +126,7 @@ static fovea_status run_global(const fovea_nn_longformer_call *call, const parts
 }
 
 static fovea_status write_result(const fovea_nn_longformer_call *call, const float *o,
-                                 const fovea_execution *execution, fovea_error *error) {
+                                 const fovea_execution *layers, fovea_error *error) {
   const fovea_nn_longformer_options *options = &call->longformer->options;
   const fovea_nn_longformer_rows *r = &call->rows;
   const fovea_nn_linear *output = call->layers[FOVEA_NN_LONGFORMER_OUTPUT];
@@ -125,23 +136,24 @@ static fovea_status write_result(const fovea_nn_longformer_call *call, const flo
     fovea_nn_linear_rows_init(&rows, output, count, o, r->y);
     rows.y_type = r->y_type;
     rows.y_stride = r->y_stride;
-    return fovea_nn_run_linear(output, &rows, execution, error);
+    return fovea_nn_run_linear(output, &rows, layers, error);
   }
+  const fovea_execution execution = fovea_nn_without_scratch(layers);
   fovea_nn_map map;
   fovea_nn_map_init(&map, count, options->heads * options->v_dim, o, r->y);
   map.y_type = r->y_type;
   map.y_stride = r->y_stride;
-  return fovea_nn_activate(&map, FOVEA_NN_ACTIVATION_NONE, execution, error);
+  return fovea_nn_activate(&map, FOVEA_NN_ACTIVATION_NONE, &execution, error);
 }
 
 static fovea_status run(const fovea_nn_longformer_call *call, const parts *parts, fovea_error *error) {
-  const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
-  fovea_status status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_QUERY], parts->q, 0, &rows, error);
-  if (!status) status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_KEY], parts->k, 0, &rows, error);
-  if (!status) status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_VALUE], parts->v, 0, &rows, error);
+  const fovea_execution layers = fovea_nn_with_scratch(&call->execution, parts->run, parts->run_size);
+  fovea_status status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_QUERY], parts->q, 0, &layers, error);
+  if (!status) status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_KEY], parts->k, 0, &layers, error);
+  if (!status) status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_VALUE], parts->v, 0, &layers, error);
   if (!status) status = attend(call, call->longformer->local, parts, parts->o, error);
-  if (!status) status = run_global(call, parts, &rows, error);
-  return status ? status : write_result(call, parts->o, &rows, error);
+  if (!status) status = run_global(call, parts, &layers, error);
+  return status ? status : write_result(call, parts->o, &layers, error);
 }
 
 fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *longformer, const fovea_nn_longformer_layer *layer,
@@ -152,7 +164,7 @@ fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *longformer, cons
   void *allocated;
   fovea_status status = fovea_nn_check_longformer(longformer, layer, rows, execution, &call, error);
   if (status) return status;
-  const scratch_layout layout = lay_out(&call, fovea_nn_workers(&call.execution));
+  const scratch_layout layout = lay_out(&call, &call.execution);
   status = fovea_nn_obtain(&layout.all, &call.execution, &memory, &allocated, error);
   if (status) return status;
   const parts parts = {.run = memory + layout.run,
@@ -177,7 +189,7 @@ fovea_status fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longfor
   fovea_status status = fovea_nn_begin_measure(execution, &measured, size, error);
   if (!status) status = fovea_nn_check_longformer(longformer, layer, rows, &measured, &call, error);
   if (status) return status;
-  const scratch_layout layout = lay_out(&call, fovea_nn_workers(&measured));
+  const scratch_layout layout = lay_out(&call, &measured);
   *size = fovea_nn_size_of(&layout.all);
   return FOVEA_OK;
 }

@@ -20,8 +20,20 @@ typedef struct layout {
   int64_t slots, panel_elements, rotations;
 } layout;
 
+/* The bytes of scratch that the layer of products uses in a task. */
+static uint64_t bytes_of_layer(const fovea_nn_lsh_call *call) {
+  const fovea_execution alone = fovea_nn_alone(&call->execution);
+  fovea_nn_linear linear;
+  fovea_nn_linear_init(&linear, call->tensors.dim, call->columns, NULL);
+  linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  linear.weight_stride = 0;
+  return fovea_nn_linear_bytes(&linear, FOVEA_NN_LSH_HASH_ROWS, &alone);
+}
+
 /* Heads of a piece: enough tasks, and no more memory than that needs. */
-static layout lay_out(const fovea_nn_lsh_call *call, size_t run, int workers) {
+static layout lay_out(const fovea_nn_lsh_call *call, const fovea_plan *plan, const fovea_execution *execution) {
+  const int workers = fovea_nn_workers(execution);
+  const uint64_t attention = fovea_plan_scratch_size(plan, 1), products = bytes_of_layer(call);
   const fovea_nn_lsh *lsh = &call->lsh;
   const fovea_nn_lsh_tensors *t = &call->tensors;
   layout l = {.slots = call->group * call->groups * lsh->bucket_size};
@@ -34,7 +46,7 @@ static layout lay_out(const fovea_nn_lsh_call *call, size_t run, int workers) {
   l.states = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads * lsh->rounds, l.slots, t->v_dim + 2));
   l.order = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads, lsh->rounds, l.slots));
   l.places = fovea_nn_reserve(&l.all, fovea_nn_bytes(l.heads, lsh->rounds, t->length));
-  l.worker = fovea_nn_lsh_worker_scratch(call, run);
+  l.worker = fovea_nn_lsh_worker_scratch(call, attention > products ? attention : products);
   if (l.panel_elements == 0 || l.worker.saturated) l.all.saturated = 1;
   l.workers = fovea_nn_reserve(&l.all, fovea_nn_product(l.worker.size, (uint64_t)workers));
   return l;
@@ -100,7 +112,7 @@ static void run(const fovea_nn_lsh_call *call, const layout *l, const fovea_plan
 /* In scratch from byte `before` on, or in memory that is allocated. */
 static fovea_status run_in_memory(const fovea_nn_lsh_call *call, const fovea_plan *plan, size_t before,
                                   fovea_error *error) {
-  layout l = lay_out(call, fovea_plan_scratch_size(plan, 1), fovea_nn_workers(&call->execution));
+  layout l = lay_out(call, plan, &call->execution);
   char *memory;
   void *allocated;
   l.all.before = before;
@@ -138,7 +150,7 @@ fovea_status fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_l
   const fovea_plan *found;
   status = fovea_nn_find_plan(&plan, &problem, 0, &found, error);
   if (!status) {
-    const layout l = lay_out(&call, fovea_plan_scratch_size(found, 1), fovea_nn_workers(&measured));
+    const layout l = lay_out(&call, found, &measured);
     *size = fovea_nn_scratch_size(&plans, &l.all);
   }
   fovea_nn_release_plan(&plan);

@@ -44,7 +44,7 @@ typedef struct fovea_nn_lsh_piece {
 } fovea_nn_lsh_piece;
 
 /* Where the parts of a worker's scratch begin: products with R; counts of buckets; rows, keys, values, positions
- * and mask of a group, and attention's own. */
+ * and mask of a group, and attention's own, which the layer of products has before. */
 typedef struct fovea_nn_lsh_worker {
   float *products;
   int32_t *counts, *positions;
@@ -69,8 +69,8 @@ static inline int64_t fovea_nn_lsh_offset(const fovea_nn_lsh_piece *piece, int64
   return (piece->first + head) / heads * strides.batch + (piece->first + head) % heads * strides.head;
 }
 
-/* The scratch of a worker, of which `run` bytes are attention's (reformer_memory.c). */
-fovea_nn_scratch fovea_nn_lsh_worker_scratch(const fovea_nn_lsh_call *call, size_t run);
+/* The scratch of a worker, of which at least `run` bytes are attention's (reformer_memory.c). */
+fovea_nn_scratch fovea_nn_lsh_worker_scratch(const fovea_nn_lsh_call *call, uint64_t run);
 fovea_nn_lsh_worker fovea_nn_lsh_worker_at(const fovea_nn_lsh_piece *piece, int worker);
 
 fovea_status fovea_nn_check_lsh(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,

@@ -6,7 +6,7 @@ typedef struct layout {
   size_t products, counts, positions, x, v, keys, mask, run;
 } layout;
 
-static layout lay_out(const fovea_nn_lsh_call *call, size_t run) {
+static layout lay_out(const fovea_nn_lsh_call *call, uint64_t run) {
   const fovea_nn_lsh_tensors *t = &call->tensors;
   const int64_t m = call->lsh.bucket_size, slots = (call->group + 1) * m;
   layout l = {.products = 0};
@@ -21,7 +21,7 @@ static layout lay_out(const fovea_nn_lsh_call *call, size_t run) {
   return l;
 }
 
-fovea_nn_scratch fovea_nn_lsh_worker_scratch(const fovea_nn_lsh_call *call, size_t run) {
+fovea_nn_scratch fovea_nn_lsh_worker_scratch(const fovea_nn_lsh_call *call, uint64_t run) {
   return lay_out(call, run).all;
 }
 

@@ -42,10 +42,12 @@ static const float *panels_of(const fovea_nn_lsh_piece *piece, int64_t head, int
 }
 
 /* The products of rows with R of a round, then their buckets. */
-static void hash_round(const fovea_nn_lsh_piece *piece, const rows *r, int64_t round, float *products) {
+static void hash_round(const fovea_nn_lsh_piece *piece, const rows *r, int64_t round,
+                       const fovea_nn_lsh_worker *worker) {
   const fovea_nn_lsh_call *call = piece->call;
   const fovea_nn_lsh_tensors *t = &call->tensors;
-  const fovea_execution execution = fovea_nn_alone(&call->execution);
+  const fovea_execution alone = fovea_nn_alone(&call->execution);
+  const fovea_execution execution = fovea_nn_with_scratch(&alone, worker->run, worker->run_size);
   const int64_t *factors = call->lsh.bucket_factors, first = fovea_nn_lsh_offset(piece, r->head, t->x_strides);
   fovea_nn_linear linear;
   fovea_nn_linear_rows call_rows;
@@ -53,12 +55,12 @@ static void hash_round(const fovea_nn_lsh_piece *piece, const rows *r, int64_t r
   linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
   linear.weight_stride = 0;
   fovea_nn_linear_rows_init(&call_rows, &linear, r->count,
-                            fovea_element(t->x, t->x_type, first + r->first * t->x_strides.row), products);
+                            fovea_element(t->x, t->x_type, first + r->first * t->x_strides.row), worker->products);
   call_rows.x_type = t->x_type;
   call_rows.x_stride = t->x_strides.row;
   fovea_nn_run_linear(&linear, &call_rows, &execution, NULL); /* everything was checked */
   const int64_t count = factors[0] ? factors[0] / 2 : call->columns;
-  fovea_nn_lsh_hash_args args = {.products = products,
+  fovea_nn_lsh_hash_args args = {.products = worker->products,
                                  .stride = call->columns,
                                  .rows = (int)r->count,
                                  .count = (int32_t)count,
@@ -106,7 +108,7 @@ void fovea_nn_lsh_hash_task(const void *data, int64_t task, int worker) {
   const fovea_float_state caller = fovea_float_begin();
   if (r.count > 0) {
     for (int64_t round = 0; round < piece->call->lsh.rounds; round++) {
-      hash_round(piece, &r, round, scratch.products);
+      hash_round(piece, &r, round, &scratch);
     }
     make_keys(piece, &r);
   }

@@ -316,8 +316,8 @@ static void test_scratch_of_memory(void **state) {
   c.tensors[2].cache.sequences = cache.sequences;
   fovea_execution_init(&execution);
   execution.allocator = none;
-  execution.scratch_size =
-      measured(fovea_nn_encoder_decoder_prepare_scratch_size(&c.model, &c.over[2], measured_size(), NULL));
+  execution.scratch_size = measured(
+      fovea_nn_encoder_decoder_prepare_scratch_size(&c.model, &c.over[2], &execution, measured_size(), NULL));
   struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
   execution.scratch = scratch.data;
   prepare(&c, &c.problems[2], &c.tensors[2], &execution);

@@ -144,7 +144,7 @@ static void test_no_memory(void **state) {
   c.problems[2].kv_lens = NULL;
   c.tensors[2].cache.sequences = cache.sequences;
   assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, NULL), FOVEA_OK);
-  assert_int_equal(fovea_nn_encoder_decoder_prepare_scratch_size(&c.model, &c.over[2], measured_size(), NULL),
+  assert_int_equal(fovea_nn_encoder_decoder_prepare_scratch_size(&c.model, &c.over[2], NULL, measured_size(), NULL),
                    FOVEA_OK);
   assert_int_equal(*measured_size(), 0);
 }

@@ -165,7 +165,7 @@ static void act_prepare(void) {
   fovea_nn_encoder_decoder_init(&model, NULL, &decoder);
   everywhere_keep(fovea_nn_encoder_decoder_prepare(&model, &cross, &execution, NULL));
   const size_t size =
-      measured(fovea_nn_encoder_decoder_prepare_scratch_size(&model, &cross, measured_size(), NULL));
+      measured(fovea_nn_encoder_decoder_prepare_scratch_size(&model, &cross, &execution, measured_size(), NULL));
   memcpy(everywhere_room(sizeof size), &size, sizeof size);
 }
 

@@ -214,7 +214,8 @@ static void test_tasks(void **state) {
       assert_int_equal(executor.calls, 3);
     }
     fovea_execution_init(&execution);
-    execution.scratch_size = measured(fovea_nn_cell_scratch_size(&s.cell, t.rows, measured_size(), NULL));
+    execution.scratch_size =
+        measured(fovea_nn_cell_scratch_size(&s.cell, t.rows, &execution, measured_size(), NULL));
     struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
     execution.scratch = scratch.data;
     assert_step(&s, &execution);

@@ -1,0 +1,261 @@
+/* Calls that have linear layers as parts reserve scratch for them: many rows go through in large register tiles, with
+ * the bits of small ones. */
+#include "../nn/linear_many.h"
+#include "support/check.h"
+#include "support/generator.h"
+
+#include <fovea/encoder.h>
+#include <fovea/graph_attention.h>
+#include <fovea/latent_attention.h>
+#include <fovea/recurrent.h>
+#include <fovea/sparse_attention.h>
+#include <fovea/stream.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { BATCH = 2, LENGTH = 23, ROWS = BATCH * LENGTH, WIDTH = 160, HEADS = 4, DIM = WIDTH / HEADS, LAYERS = 8 };
+enum { NUMBERS = 4 * WIDTH * WIDTH, OUTPUTS = 4 * ROWS * WIDTH };
+
+static int is_large;           /* 0: no layer is cut into large tiles */
+static atomic_int large_tasks; /* that ran */
+static float weights[NUMBERS + LAYERS * WIDTH], x[OUTPUTS], y[OUTPUTS];
+static fovea_nn_linear layers[LAYERS]; /* WIDTH to WIDTH */
+
+int __real_fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                             const fovea_nn_kernels *kernels, int workers, fovea_nn_many *many);
+int __wrap_fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                             const fovea_nn_kernels *kernels, int workers, fovea_nn_many *many);
+void __real_fovea_nn_many_task(const void *data, int64_t task, int worker);
+void __wrap_fovea_nn_many_task(const void *data, int64_t task, int worker);
+
+int __wrap_fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                             const fovea_nn_kernels *kernels, int workers, fovea_nn_many *many) {
+  return is_large ? __real_fovea_nn_cut_many(linear, rows, kernels, workers, many) : 0;
+}
+
+void __wrap_fovea_nn_many_task(const void *data, int64_t task, int worker) {
+  atomic_fetch_add(&large_tasks, 1);
+  __real_fovea_nn_many_task(data, task, worker);
+}
+
+/* ---- Calls, which write y ---- */
+
+static void run_gru(const fovea_execution *execution) {
+  fovea_nn_cell cell;
+  fovea_nn_cell_rows rows;
+  fovea_nn_linear gates[2] = {layers[0], layers[1]};
+  gates[0].out = gates[1].out = 3 * WIDTH;
+  gates[0].bias = gates[1].bias = NULL;
+  fovea_nn_cell_init(&cell, &gates[0], &gates[1]);
+  fovea_nn_cell_rows_init(&rows, &cell, ROWS, x, x + ROWS * WIDTH, y);
+  assert_int_equal(fovea_nn_gru(&cell, &rows, execution, NULL), FOVEA_OK);
+}
+
+static void run_additive(const fovea_execution *execution) {
+  fovea_nn_additive additive;
+  fovea_nn_additive_tensors tensors;
+  fovea_nn_additive_init(&additive, WIDTH, weights);
+  additive.query = &layers[0];
+  additive.key = &layers[1];
+  fovea_nn_additive_tensors_init(&tensors, &additive, BATCH, LENGTH, LENGTH, WIDTH, x, x + WIDTH, x, y);
+  assert_int_equal(fovea_nn_additive_run(&additive, &tensors, execution, NULL), FOVEA_OK);
+}
+
+static void run_longformer(const fovea_execution *execution) {
+  int8_t states[ROWS] = {0};
+  fovea_nn_longformer_options options;
+  fovea_nn_longformer_layer layer;
+  fovea_nn_longformer_rows rows;
+  fovea_nn_longformer *longformer;
+  memset(states, FOVEA_NN_TOKEN_LOCAL, sizeof states);
+  memset(states, FOVEA_NN_TOKEN_GLOBAL, 9);
+  fovea_nn_longformer_options_init(&options, BATCH, HEADS, LENGTH, DIM, 3);
+  options.states = states;
+  assert_int_equal(fovea_nn_longformer_create(&options, execution, &longformer, NULL), FOVEA_OK);
+  fovea_nn_longformer_layer_init(&layer, &layers[0], &layers[1], &layers[2]);
+  layer.global_query = &layers[3];
+  layer.global_key = &layers[4];
+  layer.global_value = &layers[5];
+  layer.output = &layers[6];
+  fovea_nn_longformer_rows_init(&rows, x, y);
+  assert_int_equal(fovea_nn_longformer_run(longformer, &layer, &rows, execution, NULL), FOVEA_OK);
+  fovea_nn_longformer_destroy(longformer);
+}
+
+static void run_latent(fovea_nn_latent_form form, const fovea_execution *execution) {
+  static float absorbed[4 * NUMBERS];
+  enum { RANK = 2 * WIDTH, NOPE = WIDTH / 2 };
+  fovea_nn_latent latent;
+  fovea_nn_latent_tensors tensors;
+  fovea_problem problem;
+  fovea_nn_linear q, kv_a, kv_b, o;
+  fovea_nn_linear_init(&q, WIDTH, 2 * NOPE, weights);
+  fovea_nn_linear_init(&kv_a, WIDTH, RANK, weights);
+  fovea_nn_linear_init(&kv_b, RANK, 2 * 2 * NOPE, weights);
+  fovea_nn_linear_init(&o, 2 * NOPE, WIDTH, weights);
+  fovea_nn_latent_init(&latent, 2, RANK, NOPE, 0, NOPE);
+  latent.q_b_proj = &q;
+  latent.kv_a_proj = &kv_a;
+  latent.kv_b_proj = &kv_b;
+  latent.o_proj = &o;
+  latent.form = form;
+  if (form == FOVEA_NN_LATENT_ABSORBED) {
+    assert_in_range(fovea_nn_latent_absorbed_elements(&latent), 1, 4 * NUMBERS);
+    assert_int_equal(fovea_nn_latent_absorb(&latent, absorbed, NULL), FOVEA_OK);
+    latent.absorbed = absorbed;
+  }
+  fovea_problem_init(&problem, BATCH, 2, 2, LENGTH, LENGTH, NOPE, NOPE);
+  fovea_nn_latent_tensors_init(&tensors, x, y);
+  assert_int_equal(fovea_nn_latent_run(&latent, &problem, &tensors, execution, NULL), FOVEA_OK);
+}
+
+static void run_expanded(const fovea_execution *execution) {
+  run_latent(FOVEA_NN_LATENT_EXPANDED, execution);
+}
+
+static void run_absorbed(const fovea_execution *execution) {
+  run_latent(FOVEA_NN_LATENT_ABSORBED, execution);
+}
+
+/* Each node has an edge from itself and from the next. */
+static void run_graph(const fovea_execution *execution) {
+  fovea_nn_graph graph;
+  fovea_nn_graph_tensors tensors;
+  int64_t starts[ROWS + 1], sources[2 * ROWS];
+  for (int64_t i = 0; i <= ROWS; i++) starts[i] = 2 * i;
+  for (int64_t i = 0; i < 2 * ROWS; i++) sources[i] = (i / 2 + i % 2) % ROWS;
+  fovea_nn_graph_init(&graph, FOVEA_NN_GRAPH_TRANSFORMER, HEADS, DIM);
+  graph.edge = &layers[0];
+  fovea_nn_graph_tensors_init(&tensors, &graph, ROWS, ROWS, starts, sources, x, x + ROWS * WIDTH, y);
+  tensors.v = x;
+  tensors.features = x;
+  assert_int_equal(fovea_nn_graph_run(&graph, &tensors, execution, NULL), FOVEA_OK);
+}
+
+static void run_lsh(const fovea_execution *execution) {
+  fovea_nn_lsh lsh;
+  fovea_nn_lsh_tensors tensors;
+  fovea_nn_lsh_init(&lsh, 1, 8, 2 * WIDTH, WIDTH);
+  fovea_nn_lsh_tensors_init(&tensors, &lsh, 1, 1, ROWS, WIDTH, x, x, y, weights);
+  assert_int_equal(fovea_nn_lsh_run(&lsh, &tensors, execution, NULL), FOVEA_OK);
+}
+
+/* ---- Blocks ---- */
+
+struct block {
+  fovea_nn_attention self, cross;
+  fovea_nn_norm norm;
+  fovea_nn_block block;
+};
+
+static void make_block(struct block *b) {
+  fovea_nn_norm_init(&b->norm, FOVEA_NN_LAYER_NORM, WIDTH);
+  fovea_nn_attention_init(&b->self, &layers[0], &layers[1], &layers[2], &layers[3]);
+  fovea_nn_attention_init(&b->cross, &layers[4], &layers[5], &layers[6], &layers[7]);
+  fovea_nn_block_init(&b->block, &b->self, &b->norm, &layers[4], &layers[5], &b->norm);
+}
+
+/* The tasks of the layer's other linear layers are not counted: a chunk that fills the ring computes no row. */
+static void run_stream(const fovea_execution *execution) {
+  static _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char memory[1 << 20];
+  struct block b;
+  const fovea_nn_block *const blocks[] = {&b.block};
+  fovea_nn_streaming streaming;
+  fovea_nn_stream *stream;
+  fovea_problem problem;
+  int64_t written;
+  make_block(&b);
+  fovea_problem_init(&problem, 1, HEADS, HEADS, 0, 0, DIM, DIM);
+  problem.window_left = problem.window_right = LENGTH;
+  fovea_nn_streaming_init(&streaming, 1, blocks, &problem, LENGTH);
+  assert_int_equal(fovea_nn_stream_create_in(&streaming, memory, sizeof memory, &stream, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_stream_push(stream, LENGTH, x, y, &written, execution, NULL), FOVEA_OK);
+  assert_int_equal(written, 0);
+  const int tasks = atomic_load(&large_tasks);
+  assert_int_equal(fovea_nn_stream_finish(stream, y, &written, execution, NULL), FOVEA_OK);
+  atomic_store(&large_tasks, tasks);
+}
+
+static void run_prepare(const fovea_execution *execution) {
+  struct block b;
+  fovea_nn_encoder decoder;
+  fovea_nn_encoder_decoder model;
+  fovea_problem problem;
+  fovea_nn_attention_tensors tensors;
+  fovea_pages pages;
+  fovea_segment segments[BATCH];
+  fovea_sequence sequences[BATCH];
+  make_block(&b);
+  b.block.cross = &b.cross;
+  b.block.cross_norm = &b.norm;
+  fovea_nn_encoder_init(&decoder, &b.block, 1);
+  fovea_nn_encoder_decoder_init(&model, NULL, &decoder);
+  fovea_pages_init(&pages, BATCH, LENGTH, HEADS, DIM, DIM, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  pages.k = y;
+  pages.v = y + ROWS * WIDTH;
+  for (int64_t i = 0; i < BATCH; i++) {
+    assert_int_equal(fovea_cache_contiguous(&pages, i, &segments[i], NULL), FOVEA_OK);
+    sequences[i] = fovea_sequence_of(&segments[i], 1);
+  }
+  fovea_problem_init(&problem, BATCH, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
+  problem.cache.segmented = 1;
+  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
+  tensors.memory = x;
+  tensors.cache.sequences = sequences;
+  const fovea_nn_attending cross = {&problem, &tensors};
+  assert_int_equal(fovea_nn_encoder_decoder_prepare(&model, &cross, execution, NULL), FOVEA_OK);
+}
+
+/* ---- Tests ---- */
+
+static void (*const calls[])(const fovea_execution *) = {
+    run_gru, run_additive, run_longformer, run_expanded, run_absorbed, run_graph, run_lsh, run_stream, run_prepare};
+
+static int has_large_tiles(const char *isa) {
+  size_t size;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.isa = isa;
+  is_large = 1;
+  assert_int_equal(fovea_nn_linear_scratch_size(&layers[0], ROWS, &execution, &size, NULL), FOVEA_OK);
+  return size > 0;
+}
+
+static void test_calls(void **state) {
+  (void)state;
+  static float expected[OUTPUTS];
+  fovea_execution execution;
+  const int has_large = has_large_tiles(NULL);
+  fovea_execution_init(&execution);
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    for (execution.threads = 1; execution.threads <= 2; execution.threads++) {
+      memset(y, 0, sizeof y);
+      is_large = 0;
+      calls[i](&execution);
+      assert_int_equal(atomic_load(&large_tasks), 0);
+      memcpy(expected, y, sizeof y);
+      memset(y, 0, sizeof y);
+      is_large = 1;
+      calls[i](&execution);
+      if ((atomic_exchange(&large_tasks, 0) > 0) != has_large) fail_msg("call %zu: no large tiles", i);
+      assert_memory_equal(y, expected, sizeof y);
+    }
+  }
+}
+
+static int set_up(void **state) {
+  (void)state;
+  struct generator generator = {7};
+  for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) weights[i] = 0.1f * generator_uniform(&generator);
+  for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = generator_uniform(&generator);
+  for (int i = 0; i < LAYERS; i++) {
+    fovea_nn_linear_init(&layers[i], WIDTH, WIDTH, weights + i * WIDTH);
+    layers[i].bias = weights + i * WIDTH;
+  }
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls)};
+  return cmocka_run_group_tests(tests, set_up, NULL);
+}
