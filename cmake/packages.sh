@@ -12,8 +12,10 @@ has_python_module() { python3 -c "import $1" >/dev/null 2>&1 || /usr/bin/python3
 clang_builds() { echo 'int main(void) { return 0; }' | clang "$@" -x c -o /dev/null - >/dev/null 2>&1; }
 no_clang_yet_or_it_builds() { ! has_command clang || clang_builds "$@"; } # for packages that clang's version names
 clang_version() { clang -dumpversion 2>/dev/null | cut -d. -f1; }
-# Not every release has the package. If it is missing, the stages that need it say so and do not run.
-has_or_cannot_have() { has_command "$1" || ! apt-cache show "$2" >/dev/null 2>&1; }
+# Not every release has the package. If it is missing, what needs it says so and does not run.
+cannot_have() { ! apt-cache show "$1" >/dev/null 2>&1; }
+has_or_cannot_have() { has_command "$1" || cannot_have "$2"; }
+has_header_or_cannot_have() { has_header "$1" || cannot_have "$2"; }
 
 # group | Debian package | a command that succeeds if it is installed
 package_table='
@@ -25,6 +27,7 @@ build | cmake                 | has_command cmake
 build | ninja-build           | has_command ninja
 build | pkg-config            | has_command pkg-config
 build | libcairo2-dev         | has_library cairo
+build | libpthreadpool-dev    | has_header_or_cannot_have pthreadpool.h libpthreadpool-dev
 test  | ccache                | has_command ccache
 test  | libcmocka-dev         | has_header cmocka.h
 test  | python3-numpy         | has_python_module numpy

@@ -240,7 +240,8 @@ typedef void (*fovea_task_function)(void *job, int64_t task, int worker);
 
 /* A caller's own parallel-for: calls run(job, task, worker) exactly once for every task from 0 to tasks - 1, and
  * returns when all tasks are done. `worker` is from 0 to workers - 1; calls that run at the same time have
- * different workers. */
+ * different workers. Fovea calls it on the thread of the call, never within a task. docs/threads.md says how it
+ * costs little beside a busy process; examples/pthreadpool has one. */
 typedef void (*fovea_parallel_for)(void *context, int64_t tasks, int workers, fovea_task_function run, void *job);
 
 /* How to run. A NULL pointer to it means all defaults. */
