@@ -4,7 +4,6 @@
 #include "additive_edges.h"
 
 #include "../arch/float_state.h"
-#include "../src/base/memory.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "call_plan.h"
@@ -206,11 +205,15 @@ static void score_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
+/* Multiply-adds of the scores of so many pairs. */
+static double work_of(const fovea_nn_additive_call *call, double pairs) {
+  const double each = call->leaky ? 3 : 25; /* of a dim */
+  return pairs * (double)call->additive.dim * each;
+}
+
 static void compute_scores(const tile *tile, const fovea_execution *execution) {
-  const double each = tile->call->leaky ? 3 : 25; /* multiply-adds of a dim */
   const fovea_nn_additive_tensors *t = &tile->call->tensors;
-  const double pairs = (double)t->batch * (double)tile->rows * (double)t->kv_len;
-  const double work = pairs * (double)tile->call->additive.dim * each;
+  const double work = work_of(tile->call, (double)t->batch * (double)tile->rows * (double)t->kv_len);
   const int64_t tasks = t->batch * ((t->kv_len + TASK_KEYS - 1) / TASK_KEYS);
   fovea_nn_run_tasks(score_task, tile, tasks, work, INT_MAX, execution);
 }
@@ -287,16 +290,28 @@ static fovea_status run(const fovea_nn_additive_call *call, const layout *l, con
   return status;
 }
 
+typedef struct additive_run {
+  fovea_nn_additive_call *call;
+  const layout *layout;
+  const tile_plans *plans;
+  int workers; /* that have memory */
+} additive_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const additive_run *r = data;
+  r->call->execution = *execution;
+  return run(r->call, r->layout, r->plans, memory, r->workers, error);
+}
+
 /* In scratch after the plans, or in memory that is allocated. */
-static fovea_status run_in_memory(const fovea_nn_additive_call *call, const tile_plans *plans, fovea_error *error) {
+static fovea_status run_in_memory(fovea_nn_additive_call *call, const tile_plans *plans, fovea_error *error) {
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  const int64_t pairs = t->edge_starts ? t->edge_starts[t->q_len] - t->edge_starts[0] : t->q_len * t->kv_len;
+  const double work = work_of(call, (double)t->batch * (double)pairs);
   layout l = lay_out(call, plans->whole, &call->execution);
-  char *memory;
-  void *allocated;
+  additive_run r = {call, &l, plans, fovea_nn_workers(&call->execution)};
   l.all.before = fovea_nn_plans_end(&plans->memory);
-  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
-  if (!status) status = run(call, &l, plans, memory, fovea_nn_workers(&call->execution), error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  return fovea_nn_run_steps(run_steps, &r, &l.all, work, &call->execution, error);
 }
 
 fovea_status fovea_nn_additive_run(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,

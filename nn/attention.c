@@ -7,7 +7,6 @@
 #include "tasks.h"
 
 #include "../src/base/caller.h"
-#include "../src/base/memory.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 
@@ -231,17 +230,14 @@ static int kind_of(const fovea_nn_attention_call *call) {
 typedef struct attention_run {
   fovea_nn_attention_call *call;
   const fovea_plan *plan;
-  char *memory;
   const scratch_layout *layout;
   int only_checked;
-  fovea_status status;
-  fovea_error *error;
 } attention_run;
 
-static void run_in_team(void *data, const fovea_execution *execution) {
-  attention_run *r = data;
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const attention_run *r = data;
   r->call->execution = *execution;
-  r->status = run(r->call, r->plan, r->memory, r->layout, r->only_checked, r->error);
+  return run(r->call, r->plan, memory, r->layout, r->only_checked, error);
 }
 
 /* Multiply-adds of the projections of queries and of the output. */
@@ -253,16 +249,11 @@ static double work_of(const fovea_nn_attention_call *call) {
 /* In scratch from byte `before` on, or in memory that is allocated. */
 static fovea_status run_in_memory(fovea_nn_attention_call *call, const fovea_plan *plan, size_t before,
                                   int only_checked, fovea_error *error) {
-  const fovea_execution execution = call->execution, *e = &execution;
-  char *memory;
-  void *allocated;
-  scratch_layout layout = lay_out(call, plan, fovea_nn_workers(e), e);
+  scratch_layout layout = lay_out(call, plan, fovea_nn_workers(&call->execution), &call->execution);
+  attention_run r = {call, plan, &layout, only_checked};
   layout.all.before = before;
-  const fovea_status status = fovea_nn_obtain(&layout.all, e, &memory, &allocated, error);
-  attention_run r = {call, plan, memory, &layout, only_checked, status, error};
-  if (!status) fovea_nn_run_in_team(run_in_team, &r, only_checked ? 0.0 : work_of(call), e);
-  fovea_release(&e->allocator, allocated);
-  return r.status;
+  return fovea_nn_run_steps(run_steps, &r, &layout.all, only_checked ? 0.0 : work_of(call), &call->execution,
+                            error);
 }
 
 fovea_status fovea_nn_run_attention(const fovea_nn_attention *attention, const fovea_problem *problem,

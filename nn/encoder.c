@@ -1,6 +1,5 @@
 /* Stacks of layers: an embedding, layers and norms by single calls, whose rows stay in scratch until the last. */
 #include "../src/base/caller.h"
-#include "../src/base/memory.h"
 #include "defaults.h"
 #include "encoder_call.h"
 #include "tasks.h"
@@ -107,16 +106,13 @@ static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_nn_plan
 
 typedef struct encoder_run {
   fovea_nn_encoder_call *call;
-  char *memory;
   fovea_nn_plans *plans;
-  fovea_status status;
-  fovea_error *error;
 } encoder_run;
 
-static void run_in_team(void *data, const fovea_execution *execution) {
-  encoder_run *r = data;
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const encoder_run *r = data;
   r->call->execution = *execution;
-  r->status = run(r->call, r->memory, r->plans, r->error);
+  return run(r->call, memory, r->plans, error);
 }
 
 /* About as many multiply-adds as the layers make, if they are four times as wide inside. */
@@ -128,18 +124,12 @@ static double work_of(const fovea_nn_encoder_call *call) {
 /* In scratch after the plans of the stack itself, or in memory that is allocated. */
 static fovea_status run_in_memory(fovea_nn_encoder_call *call, fovea_nn_plans *plans,
                                   const fovea_nn_plan_memory *own_plans, fovea_error *error) {
-  const fovea_execution execution = call->execution, *e = &execution;
-  char *memory;
-  void *allocated;
-  fovea_status status = fovea_nn_measure_encoder(call, fovea_nn_workers(e), plans, error);
+  encoder_run r = {call, plans};
+  fovea_status status = fovea_nn_measure_encoder(call, fovea_nn_workers(&call->execution), plans, error);
   if (!status) status = fovea_nn_check_encoder_output(call, error);
   if (status) return status;
   if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
-  status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
-  encoder_run r = {call, memory, plans, status, error};
-  if (!status) fovea_nn_run_in_team(run_in_team, &r, work_of(call), e);
-  fovea_release(&e->allocator, allocated);
-  return r.status;
+  return fovea_nn_run_steps(run_steps, &r, &call->all, work_of(call), &call->execution, error);
 }
 
 fovea_status fovea_nn_run_stack(fovea_nn_stack_names names, const fovea_nn_encoder *encoder,

@@ -1,7 +1,6 @@
 /* Encoder-decoders: two stacks of layers, one after the other, and the decoder alone. */
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
-#include "../src/base/memory.h"
 #include "../src/base/validate.h"
 #include "defaults.h"
 #include "encoder.h"
@@ -175,17 +174,10 @@ static fovea_status run(coding_call *call, char *memory, fovea_error *error) {
   return fovea_nn_multiply(call->model.output, &rows, &execution, error);
 }
 
-typedef struct coding_run {
-  coding_call *call;
-  char *memory;
-  fovea_status status;
-  fovea_error *error;
-} coding_run;
-
-static void run_in_team(void *data, const fovea_execution *execution) {
-  coding_run *r = data;
-  r->call->execution = *execution;
-  r->status = run(r->call, r->memory, r->error);
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  coding_call *call = data;
+  call->execution = *execution;
+  return run(call, memory, error);
 }
 
 /* About as many multiply-adds as a layer of the decoder makes. */
@@ -194,17 +186,10 @@ static double work_of(const coding_call *call) {
 }
 
 static fovea_status run_in_memory(coding_call *call, fovea_error *error) {
-  const fovea_execution execution = call->execution, *e = &execution;
-  char *memory;
-  void *allocated;
-  fovea_status status = measure(call, fovea_nn_workers(e), error);
+  const fovea_status status = measure(call, fovea_nn_workers(&call->execution), error);
   if (status) return status;
   call->all.before = fovea_nn_plans_end(&call->plan_memory);
-  status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
-  coding_run r = {call, memory, status, error};
-  if (!status) fovea_nn_run_in_team(run_in_team, &r, work_of(call), e);
-  fovea_release(&e->allocator, allocated);
-  return r.status;
+  return fovea_nn_run_steps(run_steps, call, &call->all, work_of(call), &call->execution, error);
 }
 
 static void release_plans(coding_call *call) {

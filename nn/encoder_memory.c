@@ -1,7 +1,6 @@
 /* What a decoder attends over in an encoder's rows, projected once into caches. */
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
-#include "../src/base/memory.h"
 #include "../src/base/resolve.h"
 #include "attention.h"
 #include "defaults.h"
@@ -22,6 +21,7 @@ typedef struct memory_call {
   fovea_nn_attention_call heads; /* sizes of the projections */
   fovea_nn_scratch all;
   size_t v_begin, layers_begin; /* keys are first; scratch of the linear layers is last */
+  double work;                  /* multiply-adds of all layers */
 } memory_call;
 
 static fovea_status check_out(const char *name, const fovea_nn_linear *linear, int64_t kv_heads, int64_t dim,
@@ -101,7 +101,7 @@ static void place_heads(memory_call *call) {
   call->v_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->v_dim));
 }
 
-/* The scratch of the largest linear layer of a decoder that was checked. */
+/* The scratch of the largest linear layer of a decoder that was checked, and the work of all. */
 static void place_layers(memory_call *call) {
   uint64_t most = 0;
   for (int64_t i = 0; i < call->decoder.count; i++) {
@@ -111,6 +111,8 @@ static void place_layers(memory_call *call) {
                                          {attention.value, call->heads.k.rows}};
     const uint64_t bytes = fovea_nn_layers_bytes(layers, 2, &call->execution);
     if (bytes > most) most = bytes;
+    for (int j = 0; j < 2; j++)
+      call->work += (double)layers[j].rows * (double)layers[j].linear->in * (double)layers[j].linear->out;
   }
   call->layers_begin = fovea_nn_reserve(&call->all, most);
 }
@@ -220,21 +222,22 @@ static fovea_status prepare_layer(const memory_call *call, int64_t i, char *memo
   return fovea_append(&rows, attention.rotary, &execution, error);
 }
 
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  memory_call *call = data;
+  fovea_status status = FOVEA_OK;
+  call->execution = *execution;
+  for (int64_t i = 0; i < call->decoder.count && !status; i++) status = prepare_layer(call, i, memory, error);
+  return status;
+}
+
 fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *model,
                                               const fovea_nn_attending *cross, const fovea_execution *execution,
                                               fovea_error *error) {
   memory_call call = {.v_begin = 0};
-  char *memory;
-  void *allocated;
   fovea_status status = read_call(model, cross, execution, &call, error);
   if (status || call.heads.k.rows == 0) return status;
   status = check_memory(&call, error);
-  if (status) return status;
-  status = fovea_nn_obtain(&call.all, &call.execution, &memory, &allocated, error);
-  if (status) return status;
-  for (int64_t i = 0; i < call.decoder.count && !status; i++) status = prepare_layer(&call, i, memory, error);
-  fovea_release(&call.execution.allocator, allocated);
-  return status;
+  return status ? status : fovea_nn_run_steps(run_steps, &call, &call.all, call.work, &call.execution, error);
 }
 
 fovea_status fovea_nn_encoder_decoder_prepare_scratch_size(const fovea_nn_encoder_decoder *model,

@@ -48,6 +48,34 @@ fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execut
                               (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
 }
 
+typedef struct steps_run {
+  fovea_nn_steps *run;
+  void *data;
+  char *memory;
+  fovea_status status;
+  fovea_error *error;
+} steps_run;
+
+static void run_in_team(void *data, const fovea_execution *execution) {
+  steps_run *r = data;
+  r->status = r->run(r->data, r->memory, execution, r->error);
+}
+
+fovea_status fovea_nn_run_steps(fovea_nn_steps *run, void *data, const fovea_nn_scratch *scratch, double work,
+                                const fovea_execution *execution, fovea_error *error) {
+  const fovea_execution given = *execution; /* a copy that the steps do not change */
+  steps_run r = {.run = run, .data = data, .error = error};
+  void *allocated;
+  r.status = fovea_nn_obtain(scratch, &given, &r.memory, &allocated, error);
+  if (r.status) return r.status;
+  if (given.parallel_for || given.threads == 1)
+    run_in_team(&r, &given);
+  else
+    (void)fovea_team_run(run_in_team, &r, work, &given, NULL);
+  fovea_release(&given.allocator, allocated);
+  return r.status;
+}
+
 fovea_status fovea_nn_begin_measure(const fovea_execution *given, fovea_execution *execution, size_t *size,
                                     fovea_error *error) {
   if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");

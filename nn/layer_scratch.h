@@ -31,6 +31,15 @@ size_t fovea_nn_reserve_for_either(fovea_nn_scratch *scratch, uint64_t bytes, ui
 fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution, char **memory,
                              void **allocated, fovea_error *error);
 
+/* The steps of a call, one after the other, in memory that is large enough. The execution shares out their tasks;
+ * its scratch is the caller's. */
+typedef fovea_status fovea_nn_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error);
+
+/* Runs the steps of a call in the caller's scratch, or else in memory that is allocated meanwhile, with one team of
+ * threads, if `work` multiply-adds are worth one and the execution, which was read, does not have one. */
+fovea_status fovea_nn_run_steps(fovea_nn_steps *run, void *data, const fovea_nn_scratch *scratch, double work,
+                                const fovea_execution *execution, fovea_error *error);
+
 /* The execution of a call whose scratch is measured: the caller's without scratch. Sets *size to 0. */
 fovea_status fovea_nn_begin_measure(const fovea_execution *given, fovea_execution *execution, size_t *size,
                                     fovea_error *error);

@@ -1,7 +1,6 @@
 /* Cells of recurrent networks: both products into scratch, then the gates. */
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
-#include "../src/base/memory.h"
 #include "../src/base/resolve.h"
 #include "../src/base/validate.h"
 #include "choose_table.h"
@@ -209,18 +208,31 @@ static fovea_status run(const cell_call *call, const products *p, char *memory, 
   return FOVEA_OK;
 }
 
+typedef struct cell_run {
+  cell_call *call;
+  const products *products;
+} cell_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const cell_run *r = data;
+  r->call->execution = *execution;
+  return run(r->call, r->products, memory, error);
+}
+
+/* Multiply-adds of the layers. */
+static double work_of(const cell_call *call) {
+  const int64_t in = call->hidden.in + (call->cell.input ? call->input.in : 0);
+  return (double)call->rows.rows * (double)in * (double)call->hidden.out;
+}
+
 static fovea_status step(const fovea_nn_cell *cell, const fovea_nn_cell_rows *rows, int gates,
                          const fovea_execution *execution, fovea_error *error) {
   cell_call call = {.gates = gates};
-  char *memory;
-  void *allocated;
-  fovea_status status = prepare(cell, rows, gates, execution, &call, error);
+  const fovea_status status = prepare(cell, rows, gates, execution, &call, error);
   if (status || call.rows.rows == 0) return status;
   const products p = place(&call.cell, call.rows.rows, &call.execution);
-  status = fovea_nn_obtain(&p.all, &call.execution, &memory, &allocated, error);
-  if (!status) status = run(&call, &p, memory, error);
-  fovea_release(&call.execution.allocator, allocated);
-  return status;
+  cell_run r = {&call, &p};
+  return fovea_nn_run_steps(run_steps, &r, &p.all, work_of(&call), &call.execution, error);
 }
 
 fovea_status fovea_nn_gru(const fovea_nn_cell *cell, const fovea_nn_cell_rows *rows,

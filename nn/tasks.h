@@ -24,14 +24,4 @@ static inline void fovea_nn_run_tasks(fovea_nn_task *run, const void *data, int6
   (void)fovea_tasks_run(run, data, tasks, fovea_nn_workers_for(tasks, work, most, execution), execution, NULL);
 }
 
-/* Runs all steps of a call with one team, if `work` multiply-adds are worth one and the execution, which
- * was read, does not have one. */
-static inline void fovea_nn_run_in_team(fovea_team_function run, void *data, double work,
-                                        const fovea_execution *execution) {
-  if (execution->parallel_for || execution->threads == 1)
-    run(data, execution);
-  else
-    (void)fovea_team_run(run, data, work, execution, NULL);
-}
-
 #endif

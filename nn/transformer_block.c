@@ -2,7 +2,6 @@
 #include "transformer_block.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
-#include "../src/base/memory.h"
 #include "../src/base/validate.h"
 #include "attention.h"
 #include "choose_table.h"
@@ -213,18 +212,15 @@ static fovea_status check_steps(const block_call *call, const float *x, float *y
 
 typedef struct block_run {
   block_call *call;
-  char *memory;
   const float *x;
   float *y;
   fovea_nn_block_part part;
-  fovea_status status;
-  fovea_error *error;
 } block_run;
 
-static void run_in_team(void *data, const fovea_execution *execution) {
-  block_run *r = data;
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const block_run *r = data;
   r->call->execution = *execution;
-  r->status = run(r->call, r->memory, r->x, r->y, r->part, r->error);
+  return run(r->call, memory, r->x, r->y, r->part, error);
 }
 
 /* Multiply-adds of its linear layers, if those of attention have `dim` outputs. */
@@ -235,18 +231,12 @@ static double work_of(const block_call *call) {
 /* In scratch after the plans of the layer itself, or in memory that is allocated. */
 static fovea_status run_in_memory(block_call *call, const float *x, float *y, fovea_nn_block_part part,
                                   const fovea_nn_plan_memory *own_plans, fovea_error *error) {
-  const fovea_execution execution = call->execution, *e = &execution;
-  char *memory;
-  void *allocated;
-  fovea_status status = lay_out(call, fovea_nn_workers(e), error);
+  block_run r = {call, x, y, part};
+  fovea_status status = lay_out(call, fovea_nn_workers(&call->execution), error);
   if (!status && part == FOVEA_NN_BLOCK_WHOLE) status = check_steps(call, x, y, error);
   if (status) return status;
   if (own_plans) call->all.before = fovea_nn_plans_end(own_plans);
-  status = fovea_nn_obtain(&call->all, e, &memory, &allocated, error);
-  block_run r = {call, memory, x, y, part, status, error};
-  if (!status) fovea_nn_run_in_team(run_in_team, &r, work_of(call), e);
-  fovea_release(&e->allocator, allocated);
-  return r.status;
+  return fovea_nn_run_steps(run_steps, &r, &call->all, work_of(call), &call->execution, error);
 }
 
 fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,

@@ -2,7 +2,6 @@
 #include "differential.h"
 
 #include "../../src/base/error.h"
-#include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../call_plan.h"
@@ -114,18 +113,28 @@ static fovea_status run(const fovea_nn_differential_call *call, const layout *l,
   return FOVEA_OK;
 }
 
+typedef struct differential_run {
+  fovea_nn_differential_call *call;
+  const layout *layout;
+  const both_plans *plans;
+  int workers; /* that have memory */
+} differential_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const differential_run *r = data;
+  r->call->execution = *execution;
+  return run(r->call, r->layout, r->plans, memory, r->workers, error);
+}
+
 /* In scratch after the plans, or in memory that is allocated. */
-static fovea_status run_in_memory(const fovea_nn_differential_call *call, const both_plans *plans,
-                                  fovea_error *error) {
-  const int workers = fovea_nn_workers(&call->execution);
-  layout l = lay_out(call, plans, workers);
-  char *memory;
-  void *allocated;
+static fovea_status run_in_memory(fovea_nn_differential_call *call, const both_plans *plans, fovea_error *error) {
+  const fovea_problem *p = &call->problem;
+  const double pairs = (double)p->batch * (double)p->heads * (double)p->q_len * (double)p->kv_len;
+  layout l = lay_out(call, plans, fovea_nn_workers(&call->execution));
+  differential_run r = {call, &l, plans, fovea_nn_workers(&call->execution)};
   l.all.before = fovea_nn_plans_end(&plans->memory);
-  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
-  if (!status) status = run(call, &l, plans, memory, workers, error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  return fovea_nn_run_steps(run_steps, &r, &l.all, 2 * pairs * (double)(p->qk_dim + p->v_dim), &call->execution,
+                            error);
 }
 
 fovea_status fovea_nn_differential_run(const fovea_nn_differential *differential, const fovea_problem *problem,

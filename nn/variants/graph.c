@@ -3,7 +3,6 @@
 #include "graph_block.h"
 
 #include "../../arch/float_state.h"
-#include "../../src/base/memory.h"
 #include "../../src/base/nodes.h"
 #include "../../src/base/types.h"
 #include "../linear.h"
@@ -205,19 +204,34 @@ static fovea_status run(const fovea_nn_graph_call *call, const fovea_nn_graph_la
   return FOVEA_OK;
 }
 
+typedef struct graph_run {
+  fovea_nn_graph_call *call;
+  const fovea_nn_graph_layout *layout;
+  int workers; /* that have memory */
+} graph_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const graph_run *r = data;
+  r->call->execution = *execution;
+  return run(r->call, r->layout, memory, r->workers, error);
+}
+
+/* Multiply-adds of scores and sums, and of the layer. */
+static double work_of(const fovea_nn_graph_call *call) {
+  const fovea_nn_graph_tensors *t = &call->tensors;
+  const double each = call->graph.edge ? 4 + (double)call->edge.in : 4;
+  const double edges = (double)(t->edge_starts[t->nodes] - t->edge_starts[0]);
+  return (each * edges + 2 * (double)t->nodes) * (double)call->width;
+}
+
 fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
                                 const fovea_execution *execution, fovea_error *error) {
   fovea_nn_graph_call call;
-  char *memory;
-  void *allocated;
-  fovea_status status = fovea_nn_check_graph(graph, tensors, execution, &call, error);
+  const fovea_status status = fovea_nn_check_graph(graph, tensors, execution, &call, error);
   if (status || call.tensors.nodes == 0) return status;
-  const int workers = fovea_nn_workers(&call.execution);
   const fovea_nn_graph_layout layout = lay_out(&call, &call.execution);
-  status = fovea_nn_obtain(&layout.all, &call.execution, &memory, &allocated, error);
-  if (!status) status = run(&call, &layout, memory, workers, error);
-  fovea_release(&call.execution.allocator, allocated);
-  return status;
+  graph_run r = {&call, &layout, fovea_nn_workers(&call.execution)};
+  return fovea_nn_run_steps(run_steps, &r, &layout.all, work_of(&call), &call.execution, error);
 }
 
 fovea_status fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,

@@ -2,7 +2,6 @@
 #include "latent.h"
 
 #include "../../src/base/error.h"
-#include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../call_plan.h"
@@ -335,17 +334,27 @@ static fovea_status run(const fovea_nn_latent_call *call, const layout *l, const
   return status ? status : fovea_nn_run_linear(call->latent.o_proj, &output, &r.layers, error);
 }
 
+typedef struct latent_steps {
+  fovea_nn_latent_call *call;
+  const layout *layout;
+  const fovea_plan *plan;
+} latent_steps;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const latent_steps *s = data;
+  s->call->execution = *execution;
+  return run(s->call, s->layout, s->plan, memory, error);
+}
+
 /* In scratch from byte `before` on, or in memory that is allocated. */
-static fovea_status run_in_memory(const fovea_nn_latent_call *call, const fovea_plan *plan, size_t before,
+static fovea_status run_in_memory(fovea_nn_latent_call *call, const fovea_plan *plan, size_t before,
                                   fovea_error *error) {
+  const fovea_nn_linear *in = call->latent.kv_a_proj, *out = call->latent.o_proj;
+  const double each = (double)in->in * (double)in->out + (double)out->in * (double)out->out;
   layout l = lay_out(call, plan, &call->execution);
-  char *memory;
-  void *allocated;
+  latent_steps s = {call, &l, plan};
   l.all.before = before;
-  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
-  if (!status) status = run(call, &l, plan, memory, error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  return fovea_nn_run_steps(run_steps, &s, &l.all, (double)call->rows * each, &call->execution, error);
 }
 
 fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, const fovea_problem *problem,

@@ -4,7 +4,6 @@
 
 #include "../../arch/float_state.h"
 #include "../../src/base/error.h"
-#include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../call_plan.h"
@@ -169,12 +168,17 @@ static void merge_spans(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
+/* Multiply-adds of the sums. */
+static double work_of(const fovea_nn_linformer_call *call) {
+  const fovea_problem *p = &call->problem;
+  const double rows = (double)p->batch * (double)p->kv_heads * (double)p->kv_len;
+  return rows * (double)call->linformer.k * (double)(p->qk_dim + p->v_dim);
+}
+
 static void project(const projection *p, const fovea_execution *execution, int workers) {
   const fovea_problem *problem = &p->call->problem;
-  const double rows = (double)p->heads * (double)problem->kv_len;
-  const double work = rows * (double)p->call->linformer.k * (double)(problem->qk_dim + problem->v_dim);
   const int64_t tasks = problem->kv_len > 0 ? 2 * p->call->spans * p->groups : 0;
-  const int count = fovea_nn_workers_for(tasks, work, workers, execution);
+  const int count = fovea_nn_workers_for(tasks, work_of(p->call), workers, execution);
   (void)fovea_tasks_run(sum_span, p, tasks, count, execution, NULL);
   (void)fovea_tasks_run(merge_spans, p, 2 * p->heads, count, execution, NULL);
 }
@@ -200,18 +204,26 @@ static fovea_status run(const fovea_nn_linformer_call *call, const layout *l, co
   return fovea_plan_run(plan, &tensors, &execution, error);
 }
 
+typedef struct linformer_run {
+  fovea_nn_linformer_call *call;
+  const layout *layout;
+  const fovea_plan *plan;
+  int workers; /* that have memory */
+} linformer_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const linformer_run *r = data;
+  r->call->execution = *execution;
+  return run(r->call, r->layout, r->plan, memory, r->workers, error);
+}
+
 /* In scratch from byte `before` on, or in memory that is allocated. */
-static fovea_status run_in_memory(const fovea_nn_linformer_call *call, const fovea_plan *plan, size_t before,
+static fovea_status run_in_memory(fovea_nn_linformer_call *call, const fovea_plan *plan, size_t before,
                                   fovea_error *error) {
-  const int workers = fovea_nn_workers(&call->execution);
-  layout l = lay_out(call, plan, workers);
-  char *memory;
-  void *allocated;
+  layout l = lay_out(call, plan, fovea_nn_workers(&call->execution));
+  linformer_run r = {call, &l, plan, fovea_nn_workers(&call->execution)};
   l.all.before = before;
-  fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
-  if (!status) status = run(call, &l, plan, memory, workers, error);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  return fovea_nn_run_steps(run_steps, &r, &l.all, work_of(call), &call->execution, error);
 }
 
 fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linformer, const fovea_problem *problem,

@@ -1,5 +1,4 @@
 /* A layer of Longformer: projections, local rows, global rows in the place of theirs, the output's layer. */
-#include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../layer_scratch.h"
 #include "../linear.h"
@@ -156,28 +155,42 @@ static fovea_status run(const fovea_nn_longformer_call *call, const parts *parts
   return status ? status : write_result(call, parts->o, &layers, error);
 }
 
+typedef struct longformer_run {
+  fovea_nn_longformer_call *call;
+  const scratch_layout *layout;
+} longformer_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const longformer_run *r = data;
+  const scratch_layout *l = r->layout;
+  const parts parts = {.run = memory + l->run,
+                       .run_size = l->q - l->run,
+                       .q = (float *)(void *)(memory + l->q),
+                       .k = (float *)(void *)(memory + l->k),
+                       .v = (float *)(void *)(memory + l->v),
+                       .o = (float *)(void *)(memory + l->o),
+                       .global_o = (float *)(void *)(memory + l->global_o),
+                       .global_x = memory + l->global_x};
+  r->call->execution = *execution;
+  return run(r->call, &parts, error);
+}
+
+/* Multiply-adds of the projections. */
+static double work_of(const fovea_nn_longformer_call *call) {
+  const fovea_nn_longformer_options *o = &call->longformer->options;
+  const double outputs = (double)o->heads * (double)(2 * o->qk_dim + o->v_dim);
+  return (double)o->batch * (double)o->length * (double)call->in * outputs;
+}
+
 fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *longformer, const fovea_nn_longformer_layer *layer,
                                      const fovea_nn_longformer_rows *rows, const fovea_execution *execution,
                                      fovea_error *error) {
   fovea_nn_longformer_call call;
-  char *memory;
-  void *allocated;
-  fovea_status status = fovea_nn_check_longformer(longformer, layer, rows, execution, &call, error);
+  const fovea_status status = fovea_nn_check_longformer(longformer, layer, rows, execution, &call, error);
   if (status) return status;
   const scratch_layout layout = lay_out(&call, &call.execution);
-  status = fovea_nn_obtain(&layout.all, &call.execution, &memory, &allocated, error);
-  if (status) return status;
-  const parts parts = {.run = memory + layout.run,
-                       .run_size = layout.q - layout.run,
-                       .q = (float *)(void *)(memory + layout.q),
-                       .k = (float *)(void *)(memory + layout.k),
-                       .v = (float *)(void *)(memory + layout.v),
-                       .o = (float *)(void *)(memory + layout.o),
-                       .global_o = (float *)(void *)(memory + layout.global_o),
-                       .global_x = memory + layout.global_x};
-  status = run(&call, &parts, error);
-  fovea_release(&call.execution.allocator, allocated);
-  return status;
+  longformer_run r = {&call, &layout};
+  return fovea_nn_run_steps(run_steps, &r, &layout.all, work_of(&call), &call.execution, error);
 }
 
 fovea_status fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,

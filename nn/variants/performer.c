@@ -4,7 +4,6 @@
 #include "performer.h"
 
 #include "../../arch/float_state.h"
-#include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../tasks.h"
 
@@ -345,13 +344,24 @@ static void row_task(const void *data, int64_t task, int worker) {
 
 /* ---- Calls ------------------------------------------------------------------------------------------------- */
 
+/* Multiply-adds of so many keys or rows. */
+static double work_of(const fovea_nn_performer_call *call, double rows) {
+  return rows * (double)call->map.features * (double)(call->map.dim + call->tensors.v_dim);
+}
+
+static double all_keys(const fovea_nn_performer_tensors *t) {
+  return (double)t->batch * (double)t->kv_heads * (double)t->kv_len;
+}
+
+static double all_rows(const fovea_nn_performer_tensors *t) {
+  return (double)t->batch * (double)t->heads * (double)t->q_len;
+}
+
 static void run(fovea_nn_performer_call *call, const layout *l, char *memory, int workers) {
   const fovea_nn_performer_tensors *t = &call->tensors;
   const int64_t heads = heads_of(call), chunks = heads * l->chunks;
   const int64_t blocks = t->batch * t->heads * fovea_nn_ceil(t->q_len, BLOCK_ROWS);
-  const double dims = (double)call->map.features * (double)(call->map.dim + t->v_dim);
-  const double keys = (double)t->batch * (double)t->kv_heads * (double)t->kv_len;
-  const double rows = (double)t->batch * (double)t->heads * (double)t->q_len;
+  const double keys = all_keys(t), rows = all_rows(t);
   performer_job job = {.call = call,
                        .layout = l,
                        .panels = (float *)(void *)(memory + l->panels),
@@ -362,35 +372,44 @@ static void run(fovea_nn_performer_call *call, const layout *l, char *memory, in
   call->map.panels = job.panels;
   const fovea_execution *e = &call->execution;
   const int64_t groups = call->map.groups;
-  int count = fovea_nn_workers_for(chunks > groups ? chunks : groups, keys * dims, workers, e);
+  int count = fovea_nn_workers_for(chunks > groups ? chunks : groups, work_of(call, keys), workers, e);
   (void)fovea_tasks_run(pack_task, &job, groups, count, e, NULL);
   if (call->map.stabilised) (void)fovea_tasks_run(maximum_task, &job, chunks, count, e, NULL);
   if (call->performer.causal) {
     job.causal = (fovea_nn_causal){call, job.workers, l->worker_numbers, l->columns};
     const int64_t tasks = fovea_nn_causal_tasks(&job.causal);
-    fovea_nn_run_tasks(fovea_nn_causal_task, &job.causal, tasks, 2 * rows * dims, workers, e);
+    fovea_nn_run_tasks(fovea_nn_causal_task, &job.causal, tasks, work_of(call, 2 * rows), workers, e);
     return;
   }
-  count = fovea_nn_workers_for(chunks > blocks ? chunks : blocks, (keys + rows) * dims, workers, e);
+  count = fovea_nn_workers_for(chunks > blocks ? chunks : blocks, work_of(call, keys + rows), workers, e);
   (void)fovea_tasks_run(sum_task, &job, chunks, count, e, NULL);
   (void)fovea_tasks_run(root_task, &job, heads, count, e, NULL);
   (void)fovea_tasks_run(row_task, &job, blocks, count, e, NULL);
 }
 
+typedef struct performer_run {
+  fovea_nn_performer_call *call;
+  const layout *layout;
+  int workers; /* that have memory */
+} performer_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const performer_run *r = data;
+  (void)error;
+  r->call->execution = *execution;
+  run(r->call, r->layout, memory, r->workers);
+  return FOVEA_OK;
+}
+
 fovea_status fovea_nn_performer_run(const fovea_nn_performer *performer, const fovea_nn_performer_tensors *tensors,
                                     const fovea_execution *execution, fovea_error *error) {
   fovea_nn_performer_call call;
-  char *memory;
-  void *allocated;
-  fovea_status status = fovea_nn_check_performer(performer, tensors, execution, &call, error);
+  const fovea_status status = fovea_nn_check_performer(performer, tensors, execution, &call, error);
   if (status || call.tensors.q_len == 0) return status;
-  const int workers = fovea_nn_workers(&call.execution);
-  const layout l = lay_out(&call, workers);
-  status = fovea_nn_obtain(&l.all, &call.execution, &memory, &allocated, error);
-  if (status) return status;
-  run(&call, &l, memory, workers);
-  fovea_release(&call.execution.allocator, allocated);
-  return FOVEA_OK;
+  const layout l = lay_out(&call, fovea_nn_workers(&call.execution));
+  const double work = work_of(&call, all_keys(&call.tensors) + all_rows(&call.tensors));
+  performer_run r = {&call, &l, fovea_nn_workers(&call.execution)};
+  return fovea_nn_run_steps(run_steps, &r, &l.all, work, &call.execution, error);
 }
 
 fovea_status fovea_nn_performer_scratch_size(const fovea_nn_performer *performer,

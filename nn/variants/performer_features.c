@@ -1,6 +1,5 @@
 /* Features of rows as an output. */
 #include "../../arch/float_state.h"
-#include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../tasks.h"
 #include "performer.h"
@@ -119,35 +118,47 @@ static void write_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
+static double work_of(const fovea_nn_performer_call *call) {
+  const fovea_nn_performer_rows *r = &call->rows;
+  return (double)r->batch * (double)r->heads * (double)r->rows * (double)call->map.dim *
+         (double)call->map.features * (is_shared(call) ? 2 : 1);
+}
+
 static void run(fovea_nn_performer_call *call, const layout *l, char *memory, int workers) {
   const fovea_nn_performer_rows *r = &call->rows;
   const int64_t tasks = r->batch * r->heads * l->blocks, groups = call->map.groups;
-  const double work = (double)r->batch * (double)r->heads * (double)r->rows * (double)call->map.dim *
-                      (double)call->map.features * (is_shared(call) ? 2 : 1);
   const features_job job = {call, l, (float *)(void *)(memory + l->panels), (float *)(void *)(memory + l->maxima),
                             (float *)(void *)(memory + l->workers)};
   call->map.panels = job.panels;
   const fovea_execution *e = &call->execution;
-  const int count = fovea_nn_workers_for(tasks > groups ? tasks : groups, work, workers, e);
+  const int count = fovea_nn_workers_for(tasks > groups ? tasks : groups, work_of(call), workers, e);
   (void)fovea_tasks_run(pack_task, &job, groups, count, e, NULL);
   if (is_shared(call)) (void)fovea_tasks_run(maximum_task, &job, tasks, count, e, NULL);
   (void)fovea_tasks_run(write_task, &job, tasks, count, e, NULL);
 }
 
+typedef struct features_run {
+  fovea_nn_performer_call *call;
+  const layout *layout;
+  int workers; /* that have memory */
+} features_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const features_run *r = data;
+  (void)error;
+  r->call->execution = *execution;
+  run(r->call, r->layout, memory, r->workers);
+  return FOVEA_OK;
+}
+
 fovea_status fovea_nn_performer_features(const fovea_nn_performer *performer, const fovea_nn_performer_rows *rows,
                                          const fovea_execution *execution, fovea_error *error) {
   fovea_nn_performer_call call;
-  char *memory;
-  void *allocated;
-  fovea_status status = fovea_nn_check_performer_rows(performer, rows, execution, &call, error);
+  const fovea_status status = fovea_nn_check_performer_rows(performer, rows, execution, &call, error);
   if (status || call.rows.rows == 0) return status;
-  const int workers = fovea_nn_workers(&call.execution);
-  const layout l = lay_out(&call, workers);
-  status = fovea_nn_obtain(&l.all, &call.execution, &memory, &allocated, error);
-  if (status) return status;
-  run(&call, &l, memory, workers);
-  fovea_release(&call.execution.allocator, allocated);
-  return FOVEA_OK;
+  const layout l = lay_out(&call, fovea_nn_workers(&call.execution));
+  features_run r = {&call, &l, fovea_nn_workers(&call.execution)};
+  return fovea_nn_run_steps(run_steps, &r, &l.all, work_of(&call), &call.execution, error);
 }
 
 fovea_status fovea_nn_performer_features_scratch_size(const fovea_nn_performer *performer,

@@ -1,7 +1,6 @@
 /* LSH attention: some heads at a time through its steps, in scratch. */
 #include "reformer.h"
 
-#include "../../src/base/memory.h"
 #include "../../src/base/validate.h"
 #include "../call_plan.h"
 #include "../linear.h"
@@ -75,12 +74,17 @@ static void pack_all(const fovea_nn_lsh_call *call, const layout *l, float *pane
   }
 }
 
+/* Multiply-adds of so many heads. */
+static double work_of(const fovea_nn_lsh_call *call, int64_t heads) {
+  const int64_t row_work = call->tensors.dim * (call->columns + 4 * call->lsh.bucket_size);
+  return (double)(heads * call->lsh.rounds) * (double)call->tensors.length * (double)row_work;
+}
+
 static void run_piece(const fovea_nn_lsh_piece *piece, const fovea_execution *execution) {
   const fovea_nn_lsh_call *call = piece->call;
   const int64_t rounds = call->lsh.rounds, blocks = fovea_nn_lsh_row_blocks(call);
   const int64_t chunk_tasks = piece->count * rounds * call->groups, row_tasks = piece->count * blocks;
-  const int64_t row_work = call->tensors.dim * (call->columns + 4 * call->lsh.bucket_size);
-  const double work = (double)(piece->count * rounds) * (double)call->tensors.length * (double)row_work;
+  const double work = work_of(call, piece->count);
   const int workers = fovea_tasks_workers(chunk_tasks > row_tasks ? chunk_tasks : row_tasks, work, execution);
   (void)fovea_tasks_run(fovea_nn_lsh_hash_task, piece, row_tasks, workers, execution, NULL);
   (void)fovea_tasks_run(fovea_nn_lsh_sort_task, piece, piece->count * rounds, workers, execution, NULL);
@@ -109,17 +113,28 @@ static void run(const fovea_nn_lsh_call *call, const layout *l, const fovea_plan
   }
 }
 
+typedef struct lsh_run {
+  fovea_nn_lsh_call *call;
+  const layout *layout;
+  const fovea_plan *plan;
+} lsh_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const lsh_run *r = data;
+  (void)error;
+  r->call->execution = *execution;
+  if (r->call->tensors.length > 0) run(r->call, r->layout, r->plan, memory);
+  return FOVEA_OK;
+}
+
 /* In scratch from byte `before` on, or in memory that is allocated. */
-static fovea_status run_in_memory(const fovea_nn_lsh_call *call, const fovea_plan *plan, size_t before,
+static fovea_status run_in_memory(fovea_nn_lsh_call *call, const fovea_plan *plan, size_t before,
                                   fovea_error *error) {
+  const int64_t heads = call->tensors.batch * call->tensors.heads;
   layout l = lay_out(call, plan, &call->execution);
-  char *memory;
-  void *allocated;
+  lsh_run r = {call, &l, plan};
   l.all.before = before;
-  const fovea_status status = fovea_nn_obtain(&l.all, &call->execution, &memory, &allocated, error);
-  if (!status && call->tensors.length > 0) run(call, &l, plan, memory);
-  fovea_release(&call->execution.allocator, allocated);
-  return status;
+  return fovea_nn_run_steps(run_steps, &r, &l.all, work_of(call, heads), &call->execution, error);
 }
 
 fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,

@@ -5,7 +5,6 @@
 #include "../../arch/args/outputs.h"
 
 #include "../../arch/float_state.h"
-#include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../layer_scratch.h"
 #include "../tasks.h"
@@ -251,27 +250,39 @@ static void join_parts(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
+static double work_of(const fovea_nn_selection *s) {
+  const double pairs = (double)s->batch * (double)s->q_len * (double)s->kv_len;
+  return pairs * (double)s->heads * (double)s->dim;
+}
+
+typedef struct selection_run {
+  const fovea_nn_selection_call *call;
+  const layout *layout;
+  int workers; /* that have memory */
+} selection_run;
+
+static fovea_status run_steps(void *data, char *memory, const fovea_execution *execution, fovea_error *error) {
+  const selection_run *r = data;
+  const fovea_nn_selection *s = &r->call->selection;
+  const layout *l = r->layout;
+  const job job = {r->call, l, memory};
+  const fovea_execution rows = fovea_nn_without_scratch(execution);
+  const int64_t tasks = s->batch * l->tiles;
+  const int count = fovea_nn_workers_for(tasks * l->parts, work_of(s), r->workers, &rows);
+  (void)error;
+  (void)fovea_tasks_run(select_part, &job, tasks * l->parts, count, &rows, NULL);
+  if (l->parts > 1) (void)fovea_tasks_run(join_parts, &job, tasks, count, &rows, NULL);
+  return FOVEA_OK;
+}
+
 fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_execution *execution,
                              fovea_error *error) {
   fovea_nn_selection_call call;
-  void *allocated;
-  fovea_status status = fovea_nn_check_selection(selection, execution, &call, error);
+  const fovea_status status = fovea_nn_check_selection(selection, execution, &call, error);
   if (status || call.selection.q_len == 0) return status;
-  const fovea_nn_selection *s = &call.selection;
-  const int workers = fovea_nn_workers(&call.execution);
-  const layout l = lay_out(s, workers);
-  job job = {&call, &l, NULL};
-  status = fovea_nn_obtain(&l.all, &call.execution, &job.memory, &allocated, error);
-  if (status) return status;
-  const fovea_execution rows = fovea_nn_without_scratch(&call.execution);
-  const double pairs = (double)s->batch * (double)s->q_len * (double)s->kv_len;
-  const double work = pairs * (double)s->heads * (double)s->dim;
-  const int64_t tasks = s->batch * l.tiles;
-  const int count = fovea_nn_workers_for(tasks * l.parts, work, workers, &rows);
-  (void)fovea_tasks_run(select_part, &job, tasks * l.parts, count, &rows, NULL);
-  if (l.parts > 1) (void)fovea_tasks_run(join_parts, &job, tasks, count, &rows, NULL);
-  fovea_release(&call.execution.allocator, allocated);
-  return FOVEA_OK;
+  const layout l = lay_out(&call.selection, fovea_nn_workers(&call.execution));
+  selection_run r = {&call, &l, fovea_nn_workers(&call.execution)};
+  return fovea_nn_run_steps(run_steps, &r, &l.all, work_of(&call.selection), &call.execution, error);
 }
 
 fovea_status fovea_nn_selection_scratch_size(const fovea_nn_selection *selection, const fovea_execution *execution,

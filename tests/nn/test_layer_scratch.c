@@ -1,6 +1,7 @@
 /* Calls that have linear layers as parts reserve scratch for them: many rows go through in large register tiles, with
- * the bits of small ones. */
-#include "../nn/linear_many.h"
+ * the bits of small ones. All steps of a call have one team. */
+#include "nn/linear_many.h"
+#include "src/system/team.h"
 #include "support/check.h"
 #include "support/generator.h"
 
@@ -36,6 +37,27 @@ int __wrap_fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linea
 void __wrap_fovea_nn_many_task(const void *data, int64_t task, int worker) {
   atomic_fetch_add(&large_tasks, 1);
   __real_fovea_nn_many_task(data, task, worker);
+}
+
+fovea_status __real_fovea_team_run(fovea_team_function run, void *data, double work,
+                                   const fovea_execution *execution, fovea_error *error);
+fovea_status __wrap_fovea_team_run(fovea_team_function run, void *data, double work,
+                                   const fovea_execution *execution, fovea_error *error);
+
+static int counts_teams; /* 1: a team always begins, and nobody helps */
+static int teams;
+
+fovea_status __wrap_fovea_team_run(fovea_team_function run, void *data, double work,
+                                   const fovea_execution *execution, fovea_error *error) {
+  fovea_execution shared = *execution;
+  fovea_team team;
+  if (!counts_teams) return __real_fovea_team_run(run, data, work, execution, error);
+  teams++;
+  fovea_team_begin(&team);
+  shared.parallel_for = fovea_team_share;
+  shared.parallel_context = &team;
+  run(data, &shared);
+  return FOVEA_OK;
 }
 
 /* ---- Calls, which write y ---- */
@@ -243,6 +265,21 @@ static void test_calls(void **state) {
   }
 }
 
+static void test_one_team(void **state) {
+  (void)state;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 2;
+  counts_teams = is_large = 1;
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    teams = 0;
+    calls[i](&execution);
+    assert_int_equal(teams, calls[i] == run_stream ? 2 : 1); /* a stream takes frames, and ends */
+  }
+  counts_teams = 0;
+  atomic_store(&large_tasks, 0);
+}
+
 static int set_up(void **state) {
   (void)state;
   struct generator generator = {7};
@@ -256,6 +293,9 @@ static int set_up(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_one_team),
+  };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
