@@ -253,11 +253,16 @@ static fovea_status cut_call(linear_call *call, fovea_error *error) {
   return FOVEA_OK;
 }
 
-static fovea_nn_scratch scratch_of(const linear_call *call) {
+static fovea_nn_scratch scratch_of(const linear_call *call, int workers) {
   fovea_nn_scratch all = {0};
   const size_t task_bytes = is_bf16(call) ? call->bf16.task_bytes : call->is_many ? call->many.task_bytes : 0;
-  if (task_bytes > 0) fovea_nn_reserve(&all, fovea_nn_product((uint64_t)call->workers, task_bytes));
+  if (task_bytes > 0) fovea_nn_reserve(&all, fovea_nn_product((uint64_t)workers, task_bytes));
   return all;
+}
+
+/* The caller's scratch has memory for all workers, since in a team less work is worth more of them. */
+static fovea_nn_scratch callers_scratch(const linear_call *call) {
+  return scratch_of(call, fovea_nn_workers(&call->execution));
 }
 
 static void run_bf16(linear_call *call, char *memory, size_t size) {
@@ -345,7 +350,7 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *linear, const fovea_nn_l
   if (!status) status = check_scratch_place(&call, error);
   if (!status) status = cut_call(&call, error);
   if (status || call.rows.rows == 0) return status;
-  const fovea_nn_scratch all = scratch_of(&call);
+  const fovea_nn_scratch all = call.execution.scratch ? callers_scratch(&call) : scratch_of(&call, call.workers);
   if (all.size > 0) status = fovea_nn_obtain(&all, &call.execution, &memory, &allocated, error);
   if (status) return status;
   run_call(&call, memory, all.size);
@@ -359,7 +364,7 @@ uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *given, int64_t row_count, 
   if (fovea_nn_read_linear("", given, &call.linear, NULL) != FOVEA_OK) return 0;
   if (fovea_read_execution(execution, &call.execution, NULL) != FOVEA_OK || cut_call(&call, NULL) != FOVEA_OK)
     return 0;
-  return scratch_of(&call).size;
+  return callers_scratch(&call).size;
 }
 
 uint64_t fovea_nn_layers_bytes(const fovea_nn_layer_use *layers, int count, const fovea_execution *execution) {
@@ -380,6 +385,6 @@ fovea_status fovea_nn_linear_scratch_size(const fovea_nn_linear *given, int64_t 
   if (!status) status = fovea_nn_check_linear("linear", &call.linear, error);
   if (!status) status = fovea_validate_bounds(NULL, &rows, 1, error);
   if (!status) status = cut_call(&call, error);
-  if (!status) *size = scratch_of(&call).size;
+  if (!status) *size = callers_scratch(&call).size;
   return status;
 }

@@ -54,7 +54,7 @@ fovea_status fovea_nn_run_linear(const fovea_nn_linear *linear, const fovea_nn_l
 fovea_status fovea_nn_multiply(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                const fovea_execution *execution, fovea_error *error);
 /* The bytes of scratch that they use for so many rows. 0: none, or the layer is NULL or not valid. */
-uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *linear, int64_t row_count, const fovea_execution *execution);
+uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *given, int64_t row_count, const fovea_execution *execution);
 
 /* Layers of a call that have one piece of scratch one after the other, each with the most rows that go through it. */
 typedef struct fovea_nn_layer_use {

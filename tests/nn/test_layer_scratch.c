@@ -4,6 +4,7 @@
 #include "src/system/team.h"
 #include "support/check.h"
 #include "support/generator.h"
+#include "support/guarded.h"
 
 #include <fovea/encoder.h>
 #include <fovea/graph_attention.h>
@@ -280,6 +281,31 @@ static void test_one_team(void **state) {
   atomic_store(&large_tasks, 0);
 }
 
+/* In a team a layer may have more workers than its work is worth outside of one: scratch that was measured there is
+ * enough for them. */
+static void test_team(void **state) {
+  (void)state;
+  fovea_execution execution;
+  fovea_nn_linear_rows rows;
+  fovea_team team;
+  size_t size;
+  fovea_execution_init(&execution);
+  execution.threads = 2;
+  is_large = 1;
+  assert_int_equal(fovea_nn_linear_scratch_size(&layers[0], 16, &execution, &size, NULL), FOVEA_OK);
+  if (size == 0) return; /* this instruction set has no large tiles */
+  struct guarded scratch = guarded_create(size, GUARD_AT_START);
+  execution.scratch = scratch.data;
+  execution.scratch_size = size;
+  fovea_team_begin(&team); /* in which nobody helps */
+  execution.parallel_for = fovea_team_share;
+  execution.parallel_context = &team;
+  fovea_nn_linear_rows_init(&rows, &layers[0], 16, x, y);
+  assert_int_equal(fovea_nn_linear_run(&layers[0], &rows, &execution, NULL), FOVEA_OK);
+  guarded_destroy(&scratch);
+  atomic_store(&large_tasks, 0);
+}
+
 static int set_up(void **state) {
   (void)state;
   struct generator generator = {7};
@@ -296,6 +322,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_one_team),
+      cmocka_unit_test(test_team),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
