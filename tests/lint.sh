@@ -35,7 +35,8 @@ lint_tidy() { # files
 
 # Only files that the preset builds are in its list of compilations.
 tidied_sources() {
-  c_files | grep '\.c$' | grep -v -e ^examples/embed/ -e ^examples/own_threads/ -e ^tests/processes/ -e ^tests/install/ -e ^tests/documents/
+  c_files | grep '\.c$' | grep -v -e ^examples/embed/ -e ^examples/own_threads/ -e ^examples/pthreadpool/ \
+    -e ^tests/processes/ -e ^tests/install/ -e ^tests/documents/
 }
 
 installed_lint_versions() {
