@@ -26,7 +26,19 @@ typedef struct fovea_nn_widen_args {
   float *to;
 } fovea_nn_widen_args;
 
-/* Rows for which panels of 16 bits are converted to f32 in registers. More rows share a copy as f32. */
+/* Panels of quantised weights, in one piece of the dims. nn/quantised.h says how they lie. */
+typedef struct fovea_nn_coded_panels {
+  const char *first;    /* panel */
+  int64_t stride;       /* bytes from panel to panel */
+  const int8_t *values; /* of 4 bits: what the codes stand for */
+  int panels;
+  int dims;  /* up to FOVEA_DOT_PIECE */
+  int bits;  /* 4 or 8 */
+  int group; /* dims that share a scale, up to FOVEA_DOT_PIECE */
+  int has_offsets;
+} fovea_nn_coded_panels;
+
+/* Rows for which codes, and panels of 16 bits, are converted to f32 in registers. More rows share a copy as f32. */
 #define FOVEA_NN_FEW_ROWS 4
 
 /* sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums + these. */
@@ -44,6 +56,17 @@ typedef struct fovea_nn_dot_args {
 } fovea_nn_dot_args;
 
 typedef void fovea_nn_dot_function(const fovea_nn_dot_args *args);
+
+/* sums[row][out] as of fovea_nn_dot_args, of quantised weights in whole words. */
+typedef struct fovea_nn_dot_codes_args {
+  const float *x; /* the first dim of the first row */
+  int64_t x_stride;
+  int rows; /* up to FOVEA_NN_FEW_ROWS */
+  fovea_nn_coded_panels weights;
+  int64_t ahead; /* bytes from these panels to the next ones, which are prefetched */
+  int begun;
+  float *sums; /* rows of FOVEA_NN_OUTS */
+} fovea_nn_dot_codes_args;
 
 /* Lines that a register tile prefetches, one for every two dims. */
 typedef struct fovea_nn_ahead {
@@ -225,8 +248,11 @@ typedef struct fovea_nn_kernels {
   void (*widen_weights)(const fovea_nn_widen_args *args);
   fovea_nn_dot_function *dot;
   fovea_nn_dot_function *dot_few; /* up to FOVEA_NN_FEW_ROWS rows, panels of 16 bits */
-  int tile_rows, tile_least;      /* the most and the fewest rows of tile() */
-  int tile_outs;                  /* outputs of tile(): whole panels */
+  /* Copies quantised panels as f32, as widen_weights() does; NULL without the group FORMATS, as dot_codes(). */
+  void (*widen_codes)(const fovea_nn_coded_panels *panels, float *to);
+  void (*dot_codes)(const fovea_nn_dot_codes_args *args);
+  int tile_rows, tile_least; /* the most and the fewest rows of tile() */
+  int tile_outs;             /* outputs of tile(): whole panels */
   int task_tiles, task_outs; /* that share packed rows, and whose sums fit into half of the second-level cache */
   int64_t many_weights;      /* the fewest weights for which tile() is faster than dot() */
   void (*tile)(const fovea_nn_tile_args *args);

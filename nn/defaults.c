@@ -82,7 +82,7 @@ fovea_status fovea_nn_read_linear(const char *name, const fovea_nn_linear *given
                                   fovea_error *error) {
   const fovea_status status = fovea_nn_read_struct(name, given, linear, sizeof *linear, error);
   if (status) return status;
-  fovea_resolve_stride(&linear->weight_stride, linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS ? 0 : linear->in);
+  fovea_resolve_stride(&linear->weight_stride, linear->layout == FOVEA_NN_WEIGHTS_IN_ROWS ? linear->in : 0);
   return FOVEA_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "linear_bf16.h"
 #include "linear_many.h"
 #include "matrix.h"
+#include "quantised.h"
 #include "scores.h"
 #include "tasks.h"
 
@@ -22,6 +23,18 @@ int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type) {
   return elements > INT64_C(1) << 57 ? 0 : elements;
 }
 
+/* All bytes of quantised weights. Nothing, if the layer would be refused for them. */
+static fovea_nn_matrix quantised_matrix(const fovea_nn_linear *l) {
+  fovea_nn_matrix matrix = {.name = "weights", .type = FOVEA_F32};
+  if (fovea_nn_panel_elements(l->in, l->out, FOVEA_F32) == 0) return matrix;
+  if (fovea_nn_check_quantised(l->weights, l->in, l->out, NULL) != FOVEA_OK) return matrix;
+  const fovea_nn_quantised_header header = fovea_nn_quantised_header_of(l->weights);
+  matrix.data = l->weights;
+  matrix.rows = 1;
+  matrix.dim = matrix.stride = fovea_nn_quantised_bytes(&header) / (int64_t)sizeof(float);
+  return matrix;
+}
+
 fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear) {
   const fovea_nn_linear *l = linear;
   if (l->layout == FOVEA_NN_WEIGHTS_IN_PANELS) {
@@ -29,12 +42,16 @@ fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear) {
     return (fovea_nn_matrix){
         "weights", l->weights, l->weight_type, fovea_nn_padded(l->out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL, dim, dim};
   }
+  if (l->layout == FOVEA_NN_WEIGHTS_QUANTISED) return quantised_matrix(l);
   return (fovea_nn_matrix){"weights", l->weights, l->weight_type, l->out, l->in, l->weight_stride};
 }
 
 fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear) {
   return (fovea_nn_matrix){"bias", linear->bias, FOVEA_F32, linear->bias ? 1 : 0, linear->out, 0};
 }
+
+static const char *const layout_names[] = {"FOVEA_NN_WEIGHTS_IN_ROWS", "FOVEA_NN_WEIGHTS_IN_PANELS",
+                                           "FOVEA_NN_WEIGHTS_QUANTISED"};
 
 /* bf16 mode takes weights as they lie in panels of bf16. */
 static fovea_status check_bf16(const fovea_nn_linear *linear, fovea_error *error) {
@@ -56,29 +73,39 @@ static fovea_status check_mode(const fovea_nn_linear *linear, fovea_error *error
   if (linear->mode == FOVEA_MODE_BF16) return check_bf16(linear, error);
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "mode is FOVEA_MODE_INT8; weights of layout %s are not multiplied in it",
-                    linear->layout == FOVEA_NN_WEIGHTS_IN_ROWS ? "FOVEA_NN_WEIGHTS_IN_ROWS"
-                                                               : "FOVEA_NN_WEIGHTS_IN_PANELS");
+                    layout_names[linear->layout]);
+}
+
+/* What the layout does not use. */
+static fovea_status check_unused(const fovea_nn_linear *linear, fovea_error *error) {
+  if (linear->layout == FOVEA_NN_WEIGHTS_QUANTISED && linear->weight_type != FOVEA_F32) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "weight_type is %jd and would not be used: layout is FOVEA_NN_WEIGHTS_QUANTISED",
+                      (int64_t)linear->weight_type);
+  }
+  if (linear->layout == FOVEA_NN_WEIGHTS_IN_ROWS || linear->weight_stride == 0) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "weight_stride is %jd and would not be used: layout is %s",
+                    linear->weight_stride, layout_names[linear->layout]);
 }
 
 static fovea_status check_fields(const fovea_nn_linear *linear, fovea_error *error) {
   const fovea_bounded sizes[] = {{"in", linear->in, 1, FOVEA_DIM_LIMIT}, {"out", linear->out, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded kinds[] = {fovea_bounded_type("weight_type", linear->weight_type),
-                                 {"layout", (int)linear->layout, 0, FOVEA_NN_WEIGHTS_IN_PANELS},
+                                 {"layout", (int)linear->layout, 0, FOVEA_NN_WEIGHTS_QUANTISED},
                                  {"activation", (int)linear->activation, 0, FOVEA_NN_ACTIVATIONS - 1},
                                  {"mode", (int)linear->mode, 0, FOVEA_MODE_INT8}};
   fovea_status status = fovea_validate_bounds(NULL, sizes, 2, error);
   if (!status) status = fovea_validate_bounds(NULL, kinds, sizeof kinds / sizeof kinds[0], error);
   if (!status) status = check_mode(linear, error);
+  if (!status) status = check_unused(linear, error);
   if (status) return status;
-  if (linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS && linear->weight_stride != 0) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "weight_stride is %jd and would not be used: layout is FOVEA_NN_WEIGHTS_IN_PANELS",
-                      linear->weight_stride);
-  }
   if (fovea_nn_panel_elements(linear->in, linear->out, linear->weight_type) == 0) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "in %jd times out %jd is more than 2^57", linear->in,
                       linear->out);
   }
+  if (linear->layout == FOVEA_NN_WEIGHTS_QUANTISED)
+    status = fovea_nn_check_quantised(linear->weights, linear->in, linear->out, error);
+  if (status) return status;
   const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   status = fovea_nn_check_matrix(&weights, 0, error);
   return status ? status : fovea_nn_check_matrix(&bias, 0, error);
@@ -91,8 +118,9 @@ fovea_status fovea_nn_check_linear(const char *name, const fovea_nn_linear *line
 fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error) {
   fovea_nn_linear packed = *linear;
   if (linear->layout != FOVEA_NN_WEIGHTS_IN_ROWS) {
-    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "linear.layout is FOVEA_NN_WEIGHTS_IN_PANELS; weights to be packed lie in rows");
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "linear.layout is %s; weights to be packed lie in rows",
+                      linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS ? "FOVEA_NN_WEIGHTS_IN_PANELS"
+                                                                   : "FOVEA_NN_WEIGHTS_QUANTISED");
   }
   packed.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
   packed.weights = panels;
@@ -159,7 +187,9 @@ static int64_t groups_of_task(const fovea_nn_linear_job *job, int workers) {
   int64_t groups = BYTES_OF_TASK / (group_weights * (int64_t)sizeof(float));
   const int64_t fair = job->column_groups * job->row_blocks / ((int64_t)WORKER_TASKS * workers);
   if (workers > 1 && groups > fair) groups = fair;
+  if (job->few_codes) groups = workers > 1 && fair < FOVEA_NN_CODES_GROUPS ? fair : FOVEA_NN_CODES_GROUPS;
   if (groups < least) groups = least;
+  if (job->few_codes && groups > FOVEA_NN_CODES_GROUPS) groups = FOVEA_NN_CODES_GROUPS;
   if (groups > job->column_groups) groups = job->column_groups;
   return groups < 1 ? 1 : groups;
 }
@@ -172,6 +202,7 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
   const int x_copied = rows->x_type != FOVEA_F32, few = rows->rows <= FOVEA_NN_FEW_ROWS;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const int weights_copied = !in_panels || (linear->weight_type != FOVEA_F32 && !few);
+  job.few_codes = linear->layout == FOVEA_NN_WEIGHTS_QUANTISED && few;
   job.in_place = !x_copied && !weights_copied;
   job.x_rows = x_copied ? FOVEA_NN_COPIED_ROWS / kernels->row_step * kernels->row_step : FOVEA_NN_TASK_ROWS;
   job.weight_panels = weights_copied ? FOVEA_NN_COPIED_PANELS : FOVEA_NN_PANELS;
@@ -293,11 +324,12 @@ static void run_call(linear_call *call, char *memory, size_t size) {
     return;
   }
   const fovea_nn_linear_job job = make_job(&call->linear, &call->rows, call->kernels, call->pairs, call->workers);
+  fovea_nn_task *task_of = job.few_codes ? fovea_nn_codes_task : fovea_nn_linear_task;
   if (call->workers > 1) {
-    fovea_nn_run_tasks(fovea_nn_linear_task, &job, job.tasks, call->work, INT_MAX, &call->execution);
+    fovea_nn_run_tasks(task_of, &job, job.tasks, call->work, INT_MAX, &call->execution);
     return;
   }
-  for (int64_t task = 0; task < job.tasks; task++) fovea_nn_linear_task(&job, task, 0); /* few rows: at once */
+  for (int64_t task = 0; task < job.tasks; task++) task_of(&job, task, 0); /* few rows: at once */
 }
 
 static fovea_status run_in_scratch(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,

@@ -13,7 +13,9 @@ enum {
   FOVEA_NN_MANY_LEAST_ROWS = 8,
   FOVEA_NN_TASK_ROWS = 96,
   FOVEA_NN_COPIED_ROWS = 8,
-  FOVEA_NN_COPIED_PANELS = 2
+  FOVEA_NN_COPIED_PANELS = 2,
+  /* Groups of outputs of a task of few rows and quantised weights. */
+  FOVEA_NN_CODES_GROUPS = FOVEA_NN_TASK_ROWS / FOVEA_NN_FEW_ROWS
 };
 
 typedef struct fovea_nn_linear_job {
@@ -22,6 +24,7 @@ typedef struct fovea_nn_linear_job {
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs; /* NULL: types or layout are not for pairs, or there are none */
   int64_t block_rows, row_blocks;     /* rows of a task */
+  int few_codes;                      /* quantised weights, for fovea_nn_codes_task() */
   int in_place;                       /* nothing is copied as f32; else: */
   int x_rows, weight_panels;          /* that are multiplied at a time */
   int64_t column_groups;              /* FOVEA_NN_OUTS outputs each */
@@ -67,5 +70,10 @@ uint64_t fovea_nn_layers_bytes(const fovea_nn_layer_use *layers, int count, cons
 
 /* Computes one task of `data`, a fovea_nn_linear_job. */
 void fovea_nn_linear_task(const void *data, int64_t task, int worker);
+/* The same for few rows and quantised weights. */
+void fovea_nn_codes_task(const void *data, int64_t task, int worker);
+/* Writes results: `rows` rows from `row` on, `outs` outputs from `out` on. Rows of sums have FOVEA_NN_OUTS. */
+void fovea_nn_finish_sums(const fovea_nn_linear_job *job, int64_t row, int rows, int64_t out, int outs,
+                          const float *sums);
 
 #endif

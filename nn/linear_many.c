@@ -8,6 +8,7 @@
 
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
+#include "quantised.h"
 
 enum { LINE = 64, FEW_TILES = 2 }; /* bytes of a cache line; tiles that have more to fetch than one stream */
 
@@ -157,10 +158,26 @@ static void pack_rows(const many_task *task, const many_piece *piece) {
   }
 }
 
+/* Quantised weights of a group: copied as f32. */
+static void place_codes(const many_task *task, const many_piece *piece, int group, fovea_nn_tile_args *args) {
+  const fovea_nn_linear *l = task->many->linear;
+  const int tile_outs = task->many->kernels->tile_outs;
+  const int64_t out = (task->group + group) * tile_outs;
+  const int panels = l->out - out <= FOVEA_NN_PANEL ? 1 : tile_outs / FOVEA_NN_PANEL;
+  const fovea_nn_coded_panels coded = fovea_nn_coded_panels_of(l, piece->dim, out, panels);
+  task->many->kernels->widen_codes(&coded, task->weights);
+  args->weights = task->weights;
+  args->panel_stride = panels == 1 ? 0 : FOVEA_DOT_PIECE * FOVEA_NN_PANEL;
+}
+
 /* Sets where the weights of a group lie: in panels of f32, or in a copy. A group may have fewer panels than a tile:
  * then the tile multiplies its last panel again, and nothing reads these sums. */
 static void place_weights(const many_task *task, const many_piece *piece, int group, fovea_nn_tile_args *args) {
   const fovea_nn_linear *l = task->many->linear;
+  if (l->layout == FOVEA_NN_WEIGHTS_QUANTISED) {
+    place_codes(task, piece, group, args);
+    return;
+  }
   const int tile_outs = task->many->kernels->tile_outs;
   const int64_t out = (task->group + group) * tile_outs, rest = l->out - out;
   const int in_panels = l->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
@@ -246,6 +263,7 @@ static const char *weights_after(const many_task *task, const many_piece *piece,
     out = task->group * tile_outs;
     if (!piece->last) dim += piece->dims;
   }
+  if (l->layout == FOVEA_NN_WEIGHTS_QUANTISED) return fovea_nn_coded_panels_of(l, dim, out, 1).first;
   const int in_panels = l->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const int64_t place =
       in_panels ? fovea_nn_panel_place(l->in, l->out, l->weight_type, dim, out) : out * l->weight_stride + dim;

@@ -4,6 +4,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
 #include "linear.h"
+#include "quantised.h"
 
 typedef struct task_memory {
   _Alignas(64) float sums[FOVEA_NN_TASK_ROWS * FOVEA_NN_OUTS];
@@ -80,6 +81,14 @@ static void place_x(const fovea_nn_linear_job *job, const task_tile *tile, int r
 static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, const task_tile *tile, int panel,
                                             task_memory *memory, fovea_nn_dot_args *args) {
   const fovea_nn_linear *linear = job->linear;
+  if (linear->layout == FOVEA_NN_WEIGHTS_QUANTISED) {
+    const int64_t first = tile->out + (int64_t)panel * FOVEA_NN_PANEL;
+    const fovea_nn_coded_panels coded = fovea_nn_coded_panels_of(linear, tile->dim, first, args->panels);
+    job->kernels->widen_codes(&coded, memory->weights);
+    args->weights = memory->weights;
+    args->panel_stride = FOVEA_DOT_PIECE * FOVEA_NN_PANEL;
+    return job->kernels->dot;
+  }
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const fovea_type type = linear->weight_type;
   const int64_t out = tile->out + (int64_t)panel * FOVEA_NN_PANEL;
@@ -107,24 +116,25 @@ static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, cons
   return job->kernels->dot;
 }
 
-static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, const task_tile *tile) {
+static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out) {
   fovea_nn_rows rows = {NULL, type, stride};
-  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, tile->row * stride + tile->out);
+  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, row * stride + out);
   return rows;
 }
 
-static void finish(const fovea_nn_linear_job *job, const task_tile *tile, const task_memory *memory) {
+void fovea_nn_finish_sums(const fovea_nn_linear_job *job, int64_t row, int rows, int64_t out, int outs,
+                          const float *sums) {
   const fovea_nn_linear_rows *r = job->rows;
   const fovea_nn_finish_args args = {
-      .sums = memory->sums,
+      .sums = sums,
       .sum_stride = FOVEA_NN_OUTS,
-      .rows = tile->rows,
-      .outs = tile->outs,
-      .bias = job->linear->bias ? job->linear->bias + tile->out : NULL,
+      .rows = rows,
+      .outs = outs,
+      .bias = job->linear->bias ? job->linear->bias + out : NULL,
       .activation = job->linear->activation,
-      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, tile),
-      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, tile),
-      .y = rows_at(r->y, r->y_type, r->y_stride, tile),
+      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, row, out),
+      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, row, out),
+      .y = rows_at(r->y, r->y_type, r->y_stride, row, out),
   };
   job->kernels->finish(&args);
 }
@@ -176,7 +186,7 @@ static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_
     else
       multiply(job, tile, memory);
   }
-  finish(job, tile, memory);
+  fovea_nn_finish_sums(job, tile->row, tile->rows, tile->out, tile->outs, memory->sums);
 }
 
 void fovea_nn_linear_task(const void *data, int64_t task, int worker) {

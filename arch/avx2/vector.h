@@ -147,6 +147,20 @@ FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
                                       -1, (char)(i + 12));
   return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(_mm256_castps_si256(words), _mm256_broadcastsi128_si256(order)));
 }
+/* The byte, with 128 added, becomes the last bits of 2^23. */
+FOVEA_INLINE vec vec_word_signed(vec words, const int shift) {
+  const char i = (char)(shift / 8);
+  const __m128i order = _mm_setr_epi8(i, -1, -1, -1, (char)(i + 4), -1, -1, -1, (char)(i + 8), -1, -1, -1,
+                                      (char)(i + 12), -1, -1, -1);
+  const __m256i bytes = _mm256_shuffle_epi8(_mm256_castps_si256(words), _mm256_broadcastsi128_si256(order));
+  const __m256i sums = _mm256_xor_si256(bytes, _mm256_set1_epi32(0x4b000080));
+  return _mm256_sub_ps(_mm256_castsi256_ps(sums), _mm256_set1_ps(0x1p23f + 128));
+}
+FOVEA_INLINE vec vec_word_values(vec words, const int8_t values[16], const int upper) {
+  const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)values));
+  const __m256i bits = _mm256_castps_si256(words), codes = upper ? _mm256_srli_epi32(bits, 4) : bits;
+  return _mm256_castsi256_ps(_mm256_shuffle_epi8(table, _mm256_and_si256(codes, _mm256_set1_epi8(15))));
+}
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(words), shift);
   return _mm256_cvtepi32_ps(_mm256_and_si256(bits, _mm256_set1_epi32(255)));

@@ -145,6 +145,15 @@ FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
                                       -1, (char)(i + 12));
   return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(_mm512_castps_si512(words), _mm512_broadcast_i32x4(order)));
 }
+/* The byte, with 128 added, becomes the last bits of 2^23. */
+FOVEA_INLINE vec vec_word_signed(vec words, const int shift) {
+  const char i = (char)(shift / 8);
+  const __m128i order = _mm_setr_epi8(i, -1, -1, -1, (char)(i + 4), -1, -1, -1, (char)(i + 8), -1, -1, -1,
+                                      (char)(i + 12), -1, -1, -1);
+  const __m512i bytes = _mm512_shuffle_epi8(_mm512_castps_si512(words), _mm512_broadcast_i32x4(order));
+  const __m512i sums = _mm512_xor_si512(bytes, _mm512_set1_epi32(0x4b000080));
+  return _mm512_sub_ps(_mm512_castsi512_ps(sums), _mm512_set1_ps(0x1p23f + 128));
+}
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift);
   return _mm512_cvtepi32_ps(_mm512_and_si512(bits, _mm512_set1_epi32(255)));

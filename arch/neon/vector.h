@@ -119,6 +119,15 @@ FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
   const int32x4_t bits = vshlq_s32(vreinterpretq_s32_f32(words), vdupq_n_s32(24 - shift));
   return vcvtq_f32_s32(vandq_s32(bits, vdupq_n_s32((int32_t)0xff000000u)));
 }
+FOVEA_INLINE vec vec_word_signed(vec words, const int shift) {
+  const int32x4_t bits = vshlq_s32(vreinterpretq_s32_f32(words), vdupq_n_s32(24 - shift));
+  return vcvtq_f32_s32(vshrq_n_s32(bits, 24));
+}
+FOVEA_INLINE vec vec_word_values(vec words, const int8_t values[16], const int upper) {
+  const uint8x16_t bits = vreinterpretq_u8_f32(words);
+  const uint8x16_t codes = upper ? vshrq_n_u8(bits, 4) : vandq_u8(bits, vdupq_n_u8(15));
+  return vreinterpretq_f32_s8(vqtbl1q_s8(vld1q_s8(values), codes));
+}
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   const uint32x4_t bits = vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(-shift));
   return vcvtq_f32_u32(vandq_u32(bits, vdupq_n_u32(255)));

@@ -127,6 +127,14 @@ FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) 
 FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
   return (float)(int32_t)(vec_bits(words) >> shift << 24);
 }
+FOVEA_INLINE vec vec_word_signed(vec words, const int shift) {
+  return (float)(int)((vec_bits(words) >> shift & 255) ^ 128) - 128.0f;
+}
+FOVEA_INLINE vec vec_word_values(vec words, const int8_t values[16], const int upper) {
+  uint32_t bits = 0;
+  for (int i = 0; i < 32; i += 8) bits |= (uint32_t)(uint8_t)values[vec_bits(words) >> (i + 4 * upper) & 15] << i;
+  return vec_from_bits(bits);
+}
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   return (float)(vec_bits(words) >> shift & 255);
 }

@@ -46,18 +46,23 @@ typedef enum fovea_nn_activation {
 
 /* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS: [piece of 128 dims][panel
  * of 16 outputs][dim][output], of bf16 two dims of an output side by side; the last piece has the dims that are
- * left over. fovea_nn_pack() makes them, the same for every instruction set. */
-typedef enum fovea_nn_layout { FOVEA_NN_WEIGHTS_IN_ROWS = 0, FOVEA_NN_WEIGHTS_IN_PANELS = 1 } fovea_nn_layout;
+ * left over. fovea_nn_pack() makes them, the same for every instruction set. FOVEA_NN_WEIGHTS_QUANTISED: what
+ * fovea_nn_pack_codes() wrote, codes and scales with their sizes, at an address that is a multiple of 64. */
+typedef enum fovea_nn_layout {
+  FOVEA_NN_WEIGHTS_IN_ROWS = 0,
+  FOVEA_NN_WEIGHTS_IN_PANELS = 1,
+  FOVEA_NN_WEIGHTS_QUANTISED = 2
+} fovea_nn_layout;
 
 /* A linear layer y = act(x W^T + b) * gate + residual. W is (out, in), as PyTorch's nn.Linear stores it. */
 typedef struct fovea_nn_linear {
   size_t struct_size;     /* set by fovea_nn_linear_init() */
   int64_t in, out;        /* at least 1 */
-  const void *weights;    /* (out, in), or the panels of that matrix */
-  fovea_type weight_type; /* default FOVEA_F32 */
+  const void *weights;    /* (out, in), or the panels of that matrix, or its quantised weights */
+  fovea_type weight_type; /* default FOVEA_F32, as quantised weights must have */
   fovea_nn_layout layout; /* default FOVEA_NN_WEIGHTS_IN_ROWS */
-  int64_t weight_stride;  /* elements from row to row of W; default: FOVEA_CONTIGUOUS, `in`. Of panels: the default,
-                             or 0 */
+  int64_t weight_stride;  /* elements from row to row of W; default: FOVEA_CONTIGUOUS, `in`. Of other layouts: the
+                             default, or 0 */
   const float *bias;      /* `out` numbers; NULL (default): none */
   fovea_nn_activation activation; /* default FOVEA_NN_ACTIVATION_NONE */
   fovea_mode mode;                /* the arithmetic of the products; default FOVEA_MODE_EXACT */

@@ -15,4 +15,9 @@
 #define FOVEA_NN_TASK_TILES       12
 #define FOVEA_NN_TASK_OUTS        768
 
+/* Few rows and quantised weights. */
+#define FOVEA_NN_CODED_VECTORS       4
+#define FOVEA_NN_CODED_SPARE_VECTORS 1
+#define FOVEA_NN_CODED_ROWS          4
+
 #endif

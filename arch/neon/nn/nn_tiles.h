@@ -15,4 +15,8 @@
 #define FOVEA_NN_TASK_TILES       16
 #define FOVEA_NN_TASK_OUTS        512
 
+/* Few rows and quantised weights. */
+#define FOVEA_NN_CODED_VECTORS 4
+#define FOVEA_NN_CODED_ROWS    2
+
 #endif

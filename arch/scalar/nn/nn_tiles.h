@@ -5,4 +5,8 @@
 #define FOVEA_NN_TILE_VECTORS 4
 #define FOVEA_NN_TILE_ROWS    4
 
+/* Few rows and quantised weights. */
+#define FOVEA_NN_CODED_VECTORS 4
+#define FOVEA_NN_CODED_ROWS    2
+
 #endif

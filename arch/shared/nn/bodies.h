@@ -9,7 +9,9 @@
 #include "bf16_numbers.h"
 
 #include "bf16_mode.h"
+#include "coded.h"
 #include "dot.h"
+#include "dot_codes.h"
 #include "dot_few.h"
 #include "edges.h"
 #include "embed.h"

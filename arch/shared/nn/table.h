@@ -46,6 +46,10 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .widen_weights = FOVEA_NAME(nn_widen_weights),
     .dot = FOVEA_NAME(nn_dot),
     .dot_few = FOVEA_NAME(nn_dot_few),
+#if FOVEA_BUILDS_FORMATS
+    .widen_codes = FOVEA_NAME(nn_widen_codes),
+    .dot_codes = FOVEA_NAME(nn_dot_codes),
+#endif
 #ifdef FOVEA_NN_MANY_ROWS
     .tile_rows = FOVEA_NN_MANY_ROWS,
     .tile_least = FOVEA_NN_MANY_LEAST,

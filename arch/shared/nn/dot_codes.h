@@ -1,0 +1,112 @@
+/* Linear layers with few rows and quantised weights: codes are read once, so they become numbers in registers. The
+ * chains are as in dot.h. Register tiles are given by
+ *
+ *   FOVEA_NN_CODED_VECTORS        vectors of outputs: whole panels
+ *   FOVEA_NN_CODED_SPARE_VECTORS  vectors of a panel, if FOVEA_NN_CODED_VECTORS are more than one panel
+ *   FOVEA_NN_CODED_ROWS           rows of x beside them: 2 or 4
+ *
+ * Part of bodies.h. */
+#ifndef FOVEA_ARCH_SHARED_NN_DOT_CODES_H
+#define FOVEA_ARCH_SHARED_NN_DOT_CODES_H
+
+#include "coded.h"
+#include "dot.h"
+
+#if FOVEA_BUILDS_FORMATS
+
+/* Bytes from a register tile's first vector to vector `v`. */
+#define CODED_VECTOR(v) ((v)*LANES / FOVEA_NN_PANEL * stride + (v)*LANES % FOVEA_NN_PANEL * (int)sizeof(float))
+
+/* One dim of the words. */
+FOVEA_INLINE void coded_dim(const int vectors, const int rows, const int bits, const int i, const float *x,
+                            int64_t x_stride, const coded_values *values, const coded_words *words,
+                            const vec *scales, const vec *offsets, dot_tile *tile) {
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    const vec number = vec_fma(coded_value(&words[v], i, bits, values), scales[v], offsets[v]);
+    FOVEA_UNROLL
+    for (int n = 0; n < rows; n++) tile->sum[n][v] = vec_fma_number(number, x[n * x_stride + i], tile->sum[n][v]);
+  }
+}
+
+FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vectors, const int rows, const int bits,
+                             int row, int vector) {
+  const fovea_nn_coded_panels *panels = &args->weights;
+  const int word_dims = 32 / bits, groups = coded_groups(panels), has_offsets = panels->has_offsets;
+  const float *x = args->x + row * args->x_stride;
+  const coded_values values = coded_values_of(panels);
+  const char *scales_at = coded_lanes(panels, vector), *codes = scales_at + groups * (1 + has_offsets) * CODED_ROW;
+  const int64_t x_stride = args->x_stride, stride = panels->stride;
+  dot_tile tile;
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) tile.sum[n][v] = vec_set1(0.0f);
+  }
+  FOVEA_NO_UNROLL
+  for (int dim = 0; dim < panels->dims; scales_at += CODED_ROW) {
+    const int end = panels->dims - dim < panels->group ? panels->dims : dim + panels->group;
+    vec scales[4], offsets[4];
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      const char *at = scales_at + CODED_VECTOR(v);
+      scales[v] = coded_numbers(at);
+      offsets[v] = has_offsets ? coded_numbers(at + groups * CODED_ROW) : vec_set1(-0.0f);
+    }
+    FOVEA_NO_UNROLL
+    for (; dim < end; dim += word_dims, x += word_dims, codes += CODED_ROW) {
+      coded_words words[4];
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        words[v] = coded_load(codes + CODED_VECTOR(v), bits, &values);
+        if (v * LANES % FOVEA_NN_PANEL == 0) __builtin_prefetch(codes + CODED_VECTOR(v) + args->ahead, 0, 3);
+      }
+      FOVEA_UNROLL
+      for (int i = 0; i < word_dims; i += 2) {
+        coded_dim(vectors, rows, bits, i + 1, x, x_stride, &values, words, scales, offsets, &tile);
+        coded_dim(vectors, rows, bits, i, x, x_stride, &values, words, scales, offsets, &tile);
+      }
+    }
+  }
+  dot_store(vectors, rows, args->begun, &tile, args->sums + row * FOVEA_NN_OUTS + vector * LANES);
+}
+
+#define CODED_TILE(name, vectors, rows)                                                                            \
+  FOVEA_NOINLINE void name(const fovea_nn_dot_codes_args *args, int row, int vector) {                             \
+    if (args->weights.bits == 4)                                                                                   \
+      coded_tile(args, vectors, rows, 4, row, vector);                                                             \
+    else                                                                                                           \
+      coded_tile(args, vectors, rows, 8, row, vector);                                                             \
+  }
+#if FOVEA_NN_CODED_ROWS > 2
+CODED_TILE(coded_most, FOVEA_NN_CODED_VECTORS, FOVEA_NN_CODED_ROWS)
+#endif
+CODED_TILE(coded_two, FOVEA_NN_CODED_VECTORS, 2)
+CODED_TILE(coded_one, FOVEA_NN_CODED_VECTORS, 1)
+#ifdef FOVEA_NN_CODED_SPARE_VECTORS
+_Static_assert(FOVEA_NN_CODED_SPARE_VECTORS == DOT_PANEL_VECTORS, "a tile for one panel");
+CODED_TILE(coded_spare, FOVEA_NN_CODED_SPARE_VECTORS, 1)
+#else
+_Static_assert(FOVEA_NN_CODED_VECTORS *LANES <= FOVEA_NN_PANEL, "panels are whole register tiles");
+#endif
+
+FOVEA_KERNEL void FOVEA_NAME(nn_dot_codes)(const fovea_nn_dot_codes_args *args) {
+  const int vectors = args->weights.panels * DOT_PANEL_VECTORS;
+  int vector = 0;
+  for (; vector + FOVEA_NN_CODED_VECTORS <= vectors; vector += FOVEA_NN_CODED_VECTORS) {
+    int row = 0;
+#if FOVEA_NN_CODED_ROWS > 2
+    for (; row + FOVEA_NN_CODED_ROWS <= args->rows; row += FOVEA_NN_CODED_ROWS) coded_most(args, row, vector);
+#endif
+    for (; row + 2 <= args->rows; row += 2) coded_two(args, row, vector);
+    if (row < args->rows) coded_one(args, row, vector);
+  }
+#ifdef FOVEA_NN_CODED_SPARE_VECTORS
+  for (; vector < vectors; vector += FOVEA_NN_CODED_SPARE_VECTORS) {
+    for (int row = 0; row < args->rows; row++) coded_spare(args, row, vector);
+  }
+#endif
+}
+
+#endif
+#endif

@@ -1,0 +1,75 @@
+/* Quantised weights of linear layers: packed from the bytes that engines publish. */
+#ifndef FOVEA_WEIGHTS_H
+#define FOVEA_WEIGHTS_H
+
+#include <fovea/nn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Formats of quantised weights. Formats of blocks are ggml's (`gguf` files): W (out, in) row by row, each row some
+ * blocks of 32 or 256 dims, so `in` is a multiple of that. Numbers are those of ggml's dequantize functions, to the
+ * bit. */
+typedef enum fovea_nn_format {
+  FOVEA_NN_FORMAT_Q8_0 = 0, /* 32 dims: code * d */
+  FOVEA_NN_FORMAT_Q4_0 = 1, /* 32 dims: (code - 8) * d */
+  FOVEA_NN_FORMAT_Q4_1 = 2, /* 32 dims: code * d + m */
+  FOVEA_NN_FORMAT_Q5_0 = 3, /* 32 dims: (code - 16) * d */
+  FOVEA_NN_FORMAT_Q5_1 = 4, /* 32 dims: code * d + m */
+  FOVEA_NN_FORMAT_Q4_K =
+      5, /* 256 dims, for each 32 of them a scale and a minimum: code * d * scale - dmin * minimum */
+  FOVEA_NN_FORMAT_Q5_K = 6,   /* as Q4_K */
+  FOVEA_NN_FORMAT_Q6_K = 7,   /* 256 dims, for each 16 of them a scale: (code - 32) * d * scale */
+  FOVEA_NN_FORMAT_IQ4_NL = 8, /* 32 dims: table[code] * d */
+  FOVEA_NN_FORMAT_MXFP4 = 9,  /* 32 dims: the e2m1 number of the code, times 2^(e - 127), also if e is 255 */
+
+  /* 4 bits with zero points, (code - zero) * scale, in tensors of words of 32 bits, and scales of f16. W lies dims
+   * first: qweight is (in / 8, out) of GPTQ, eight dims a word, and (in, out / 8) of AWQ, eight outputs a word. */
+  FOVEA_NN_FORMAT_GPTQ = 10,
+  FOVEA_NN_FORMAT_AWQ = 11
+} fovea_nn_format;
+
+/* Quantised weights as an engine keeps them. Prepare it with fovea_nn_codes_init(). Pointers need no alignment. */
+typedef struct fovea_nn_codes {
+  size_t struct_size;     /* set by fovea_nn_codes_init() */
+  fovea_nn_format format; /* of `data` */
+  int64_t in, out;        /* of the layer. Of GPTQ and AWQ multiples of 8 */
+  const void *data;       /* the blocks, row by row; of GPTQ and AWQ qweight */
+
+  /* Of GPTQ and AWQ; else their defaults. Dims that share a scale (group_size): 16, 32, 64, 128, or `in`: all. With
+   * `groups` of them in a column, scales are (groups, out) of f16, and zeros (qzeros) (groups, out / 8) of words.
+   * Dims must be in their order: a g_idx that is not (GPTQ's desc_act) needs the rows of x in its order instead. */
+  int64_t group;      /* default 0 */
+  const void *scales; /* default NULL */
+  const void *zeros;  /* default NULL */
+  /* GPTQ: 1 if zeros are stored less 1, as AutoGPTQ stores them (checkpoint_format "gptq"); 0 (default) if not
+   * ("gptq_v2"). A stored 15 then stands for 16. */
+  int zeros_less_one;
+} fovea_nn_codes;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_codes_init(). */
+FOVEA_NN_API void fovea_nn_codes_init_sized(fovea_nn_codes *codes, size_t struct_size, fovea_nn_format format,
+                                            int64_t in, int64_t out, const void *data);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_codes_init(fovea_nn_codes *codes, fovea_nn_format format, int64_t in, int64_t out,
+                                       const void *data) {
+  fovea_nn_codes_init_sized(codes, sizeof *codes, format, in, out, data);
+}
+
+/* Sets *size to the bytes that the packed weights take: their header, and 4 or 8 bits a weight with scales of f32. No
+ * pointer of `codes` is read, and each may be NULL. */
+FOVEA_NN_API fovea_status fovea_nn_codes_size(const fovea_nn_codes *codes, size_t *size, fovea_error *error);
+
+/* Packs them into `weights`, as FOVEA_NN_WEIGHTS_QUANTISED, so many bytes at an address that is a multiple of 64, apart
+ * from what is read. No number changes, and the bytes are the same on every CPU, so they may be kept in a file. A layer
+ * with these weights computes as with f32 weights of these numbers (docs/numerics.md, L1). */
+FOVEA_NN_API fovea_status fovea_nn_pack_codes(const fovea_nn_codes *codes, void *weights,
+                                              const fovea_execution *execution, fovea_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+/* A task of few rows of x and quantised weights: each piece of the dims for all outputs of the task, before the next
+ * piece. So the weights of a piece are read as one stream, and only once. */
+#include "../arch/float_state.h"
+#include "../src/base/types.h"
+#include "linear.h"
+#include "quantised.h"
+
+typedef struct codes_memory {
+  _Alignas(64) float sums[FOVEA_NN_CODES_GROUPS][FOVEA_NN_FEW_ROWS * FOVEA_NN_OUTS];
+  _Alignas(64) float x[FOVEA_NN_FEW_ROWS * FOVEA_DOT_PIECE];
+  _Alignas(64) float weights[FOVEA_NN_COPIED_PANELS * FOVEA_DOT_PIECE * FOVEA_NN_PANEL];
+} codes_memory;
+
+/* A piece of the dims. */
+typedef struct codes_piece {
+  int64_t dim;
+  const float *x;
+  int64_t x_stride;
+} codes_piece;
+
+/* Finds a piece of the rows as f32, or copies it. */
+static void place_x(const fovea_nn_linear_job *job, int dims, codes_memory *memory, codes_piece *piece) {
+  const fovea_nn_linear_rows *rows = job->rows;
+  const void *first = fovea_element(rows->x, rows->x_type, piece->dim);
+  piece->x = first;
+  piece->x_stride = rows->x_stride;
+  if (rows->x_type == FOVEA_F32) return;
+  const fovea_widen_args widen = {first, rows->x_type, rows->x_stride, (int)rows->rows,
+                                  dims,  memory->x,    FOVEA_DOT_PIECE};
+  job->kernels->widen(&widen);
+  piece->x = memory->x;
+  piece->x_stride = FOVEA_DOT_PIECE;
+}
+
+/* Words that are not whole: a copy of the weights as f32, some panels at a time. */
+static void multiply_copies(const fovea_nn_linear_job *job, const codes_piece *piece,
+                            const fovea_nn_coded_panels *coded, codes_memory *memory, float *sums) {
+  fovea_nn_coded_panels panels = *coded;
+  for (int panel = 0; panel < coded->panels; panel += FOVEA_NN_COPIED_PANELS) {
+    panels.first = coded->first + panel * coded->stride;
+    panels.panels = coded->panels - panel < FOVEA_NN_COPIED_PANELS ? coded->panels - panel : FOVEA_NN_COPIED_PANELS;
+    job->kernels->widen_codes(&panels, memory->weights);
+    const fovea_nn_dot_args args = {.x = piece->x,
+                                    .x_stride = piece->x_stride,
+                                    .rows = (int)job->rows->rows,
+                                    .weights = memory->weights,
+                                    .panel_stride = FOVEA_DOT_PIECE * FOVEA_NN_PANEL,
+                                    .panels = panels.panels,
+                                    .dims = coded->dims,
+                                    .begun = piece->dim > 0,
+                                    .sums = sums + panel * FOVEA_NN_PANEL};
+    job->kernels->dot(&args);
+  }
+}
+
+static void multiply(const fovea_nn_linear_job *job, const codes_piece *piece, const fovea_nn_coded_panels *coded,
+                     codes_memory *memory, float *sums) {
+  if (coded->dims * coded->bits % 32 != 0) {
+    multiply_copies(job, piece, coded, memory, sums);
+    return;
+  }
+  const fovea_nn_dot_codes_args args = {.x = piece->x,
+                                        .x_stride = piece->x_stride,
+                                        .rows = (int)job->rows->rows,
+                                        .weights = *coded,
+                                        .ahead = FOVEA_NN_PANELS * coded->stride,
+                                        .begun = piece->dim > 0,
+                                        .sums = sums};
+  job->kernels->dot_codes(&args);
+}
+
+static int least(int64_t rest, int most) {
+  return rest < most ? (int)rest : most;
+}
+
+void fovea_nn_codes_task(const void *data, int64_t task, int worker) {
+  const fovea_nn_linear_job *job = data;
+  const int64_t in = job->linear->in, out = job->linear->out, first = task * job->task_groups;
+  const int groups = least(job->column_groups - first, (int)job->task_groups), rows = (int)job->rows->rows;
+  codes_memory memory;
+  fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  for (codes_piece piece = {.dim = 0}; piece.dim < in; piece.dim += FOVEA_DOT_PIECE) {
+    fovea_nn_coded_panels coded =
+        fovea_nn_coded_panels_of(job->linear, piece.dim, first * FOVEA_NN_OUTS, FOVEA_NN_PANELS);
+    place_x(job, coded.dims, &memory, &piece);
+    for (int group = 0; group < groups; group++, coded.first += FOVEA_NN_PANELS * coded.stride) {
+      const int outs = least(out - (first + group) * FOVEA_NN_OUTS, FOVEA_NN_OUTS);
+      coded.panels = (outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
+      multiply(job, &piece, &coded, &memory, memory.sums[group]);
+    }
+  }
+  for (int group = 0; group < groups; group++) {
+    const int64_t begin = (first + group) * FOVEA_NN_OUTS;
+    fovea_nn_finish_sums(job, 0, rows, begin, least(out - begin, FOVEA_NN_OUTS), memory.sums[group]);
+  }
+  fovea_float_end(caller);
+}

@@ -1,0 +1,19 @@
+/* Quantised weights: the number of each, by the words of the formats, without a line of the library. */
+#ifndef FOVEA_TESTS_NN_CONTRACT_CODES_H
+#define FOVEA_TESTS_NN_CONTRACT_CODES_H
+
+#include <fovea/weights.h>
+
+/* Bytes of `data` for a layer. Zero points and scales of GPTQ and AWQ are not among them. */
+int64_t contract_codes_bytes(fovea_nn_format format, int64_t in, int64_t out);
+
+/* The number of output `out` for dim `dim`. */
+float contract_codes_number(const fovea_nn_codes *codes, int64_t out, int64_t dim);
+
+/* The number of an f16. */
+float contract_codes_half(const uint8_t *bytes);
+
+/* The same number, from packed weights as nn/quantised.h describes them. */
+float contract_codes_packed(const void *weights, int64_t out, int64_t dim);
+
+#endif
