@@ -5,6 +5,9 @@
 #include "linear.h"
 #include "quantised.h"
 
+/* Groups of outputs from what is multiplied to what is prefetched. */
+enum { AHEAD = 1 };
+
 typedef struct codes_memory {
   _Alignas(64) float sums[FOVEA_NN_CODES_GROUPS][FOVEA_NN_FEW_ROWS * FOVEA_NN_OUTS];
   _Alignas(64) float x[FOVEA_NN_FEW_ROWS * FOVEA_DOT_PIECE];
@@ -53,8 +56,9 @@ static void multiply_copies(const fovea_nn_linear_job *job, const codes_piece *p
   }
 }
 
+/* `ahead` is what is prefetched. */
 static void multiply(const fovea_nn_linear_job *job, const codes_piece *piece, const fovea_nn_coded_panels *coded,
-                     codes_memory *memory, float *sums) {
+                     const char *ahead, codes_memory *memory, float *sums) {
   if (coded->dims * coded->bits % 32 != 0) {
     multiply_copies(job, piece, coded, memory, sums);
     return;
@@ -63,7 +67,7 @@ static void multiply(const fovea_nn_linear_job *job, const codes_piece *piece, c
                                         .x_stride = piece->x_stride,
                                         .rows = (int)job->rows->rows,
                                         .weights = *coded,
-                                        .ahead = FOVEA_NN_PANELS * coded->stride,
+                                        .ahead = ahead - coded->first,
                                         .begun = piece->dim > 0,
                                         .sums = sums};
   job->kernels->dot_codes(&args);
@@ -71,6 +75,32 @@ static void multiply(const fovea_nn_linear_job *job, const codes_piece *piece, c
 
 static int least(int64_t rest, int most) {
   return rest < most ? (int)rest : most;
+}
+
+/* The panels of a group of outputs. */
+static fovea_nn_coded_panels panels_of(const fovea_nn_linear_job *job, int64_t dim, int64_t group) {
+  const int64_t out = group * FOVEA_NN_OUTS;
+  const int outs = least(job->linear->out - out, FOVEA_NN_OUTS);
+  return fovea_nn_coded_panels_of(job->linear, dim, out, (outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL);
+}
+
+/* What is read after a piece: the next piece, or the next task. */
+static const char *after_piece(const fovea_nn_linear_job *job, int64_t dim, int64_t first, int groups) {
+  const int64_t in = job->linear->in;
+  if (in - dim > FOVEA_DOT_PIECE) return panels_of(job, dim + FOVEA_DOT_PIECE, first).first;
+  return panels_of(job, 0, first + groups < job->column_groups ? first + groups : first).first;
+}
+
+static void multiply_piece(const fovea_nn_linear_job *job, const codes_piece *piece, int64_t first, int groups,
+                           codes_memory *memory) {
+  const char *after = after_piece(job, piece->dim, first, groups);
+  for (int group = 0; group < groups; group++) {
+    const fovea_nn_coded_panels coded = panels_of(job, piece->dim, first + group);
+    const int64_t bytes = FOVEA_NN_PANELS * coded.stride;
+    const int next = group + AHEAD;
+    const char *ahead = next < groups ? coded.first + AHEAD * bytes : after + (next - groups) * bytes;
+    multiply(job, piece, &coded, ahead, memory, memory->sums[group]);
+  }
 }
 
 void fovea_nn_codes_task(const void *data, int64_t task, int worker) {
@@ -81,14 +111,8 @@ void fovea_nn_codes_task(const void *data, int64_t task, int worker) {
   fovea_float_state caller = fovea_float_begin();
   (void)worker;
   for (codes_piece piece = {.dim = 0}; piece.dim < in; piece.dim += FOVEA_DOT_PIECE) {
-    fovea_nn_coded_panels coded =
-        fovea_nn_coded_panels_of(job->linear, piece.dim, first * FOVEA_NN_OUTS, FOVEA_NN_PANELS);
-    place_x(job, coded.dims, &memory, &piece);
-    for (int group = 0; group < groups; group++, coded.first += FOVEA_NN_PANELS * coded.stride) {
-      const int outs = least(out - (first + group) * FOVEA_NN_OUTS, FOVEA_NN_OUTS);
-      coded.panels = (outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
-      multiply(job, &piece, &coded, &memory, memory.sums[group]);
-    }
+    place_x(job, least(in - piece.dim, FOVEA_DOT_PIECE), &memory, &piece);
+    multiply_piece(job, &piece, first, groups, &memory);
   }
   for (int group = 0; group < groups; group++) {
     const int64_t begin = (first + group) * FOVEA_NN_OUTS;

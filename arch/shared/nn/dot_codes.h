@@ -17,6 +17,15 @@
 /* Bytes from a register tile's first vector to vector `v`. */
 #define CODED_VECTOR(v) ((v)*LANES / FOVEA_NN_PANEL * stride + (v)*LANES % FOVEA_NN_PANEL * (int)sizeof(float))
 
+/* Prefetches one line of each of a register tile's panels, from `at` on, line after line: so the CPU sees a stream, and
+ * runs ahead of it by itself. The tile reads lines of its panels in turn, which no CPU takes for a stream. */
+FOVEA_INLINE const char *coded_prefetch(const int vectors, const char *at) {
+  const int lines = vectors * LANES > FOVEA_NN_PANEL ? vectors * LANES / FOVEA_NN_PANEL : 1;
+  FOVEA_UNROLL
+  for (int i = 0; i < lines; i++) __builtin_prefetch(at + i * CODED_ROW, 0, 3);
+  return at + lines * CODED_ROW;
+}
+
 /* One dim of the words. */
 FOVEA_INLINE void coded_dim(const int vectors, const int rows, const int bits, const int i, const float *x,
                             int64_t x_stride, const coded_values *values, const coded_words *words,
@@ -36,6 +45,7 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
   const float *x = args->x + row * args->x_stride;
   const coded_values values = coded_values_of(panels);
   const char *scales_at = coded_lanes(panels, vector), *codes = scales_at + groups * (1 + has_offsets) * CODED_ROW;
+  const char *ahead = scales_at + args->ahead;
   const int64_t x_stride = args->x_stride, stride = panels->stride;
   dot_tile tile;
   FOVEA_UNROLL
@@ -47,6 +57,8 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
   for (int dim = 0; dim < panels->dims; scales_at += CODED_ROW) {
     const int end = panels->dims - dim < panels->group ? panels->dims : dim + panels->group;
     vec scales[4], offsets[4];
+    ahead = coded_prefetch(vectors, ahead);
+    if (has_offsets) ahead = coded_prefetch(vectors, ahead);
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
       const char *at = scales_at + CODED_VECTOR(v);
@@ -56,10 +68,10 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
     FOVEA_NO_UNROLL
     for (; dim < end; dim += word_dims, x += word_dims, codes += CODED_ROW) {
       coded_words words[4];
+      ahead = coded_prefetch(vectors, ahead);
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) {
         words[v] = coded_load(codes + CODED_VECTOR(v), bits, &values);
-        if (v * LANES % FOVEA_NN_PANEL == 0) __builtin_prefetch(codes + CODED_VECTOR(v) + args->ahead, 0, 3);
       }
       FOVEA_UNROLL
       for (int i = 0; i < word_dims; i += 2) {
