@@ -82,6 +82,7 @@ int64_t *nn_list(struct nn_scene *scene, int64_t count, int64_t limit) {
 static void *weights_of(struct nn_scene *scene, const fovea_nn_linear *layer) {
   if (layer->layout == FOVEA_NN_WEIGHTS_IN_ROWS)
     return nn_tensor(scene, layer->out, layer->in, layer->weight_stride, layer->weight_type);
+  if (layer->layout == FOVEA_NN_WEIGHTS_QUANTISED) return nn_tensor(scene, 1, 16, 0, FOVEA_F32); /* no header */
   const int64_t elements = fovea_nn_panel_elements(layer->in, layer->out, layer->weight_type);
   return nn_tensor(scene, elements > 0, elements, 0, layer->weight_type);
 }

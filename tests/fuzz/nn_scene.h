@@ -72,7 +72,8 @@ extern const struct nn_kind nn_kinds[];
 extern const int nn_kind_count;
 
 /* Of other files. */
-extern const struct nn_kind nn_kind_attention, nn_kind_block, nn_kind_additive, nn_kind_gru, nn_kind_lstm;
+extern const struct nn_kind nn_kind_attention, nn_kind_block, nn_kind_additive, nn_kind_gru, nn_kind_lstm,
+    nn_kind_codes;
 
 void nn_scene_destroy(struct nn_scene *scene);
 

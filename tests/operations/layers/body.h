@@ -185,6 +185,12 @@ LAYER_FUNCTION void layer_halves(const uint8_t *from, float *e4m3, float *e5m2) 
     vec_store(e5m2 + i * LANES, vec_load_f16(halves[1] + i * LANES));
   }
 }
+LAYER_FUNCTION void layer_word_signed(const float *from, float *to) {
+  const vec words = vec_load_word(from);
+  const vec all[4] = {vec_word_signed(words, 0), vec_word_signed(words, 8), vec_word_signed(words, 16),
+                      vec_word_signed(words, 24)};
+  for (int i = 0; i < 4; i++) vec_store(to + i * LANES, all[i]);
+}
 LAYER_FUNCTION void layer_word_u4(const float *from, float *to) {
   const vec words = vec_load_word(from);
   const vec all[8] = {vec_word_u4(words, 0),  vec_word_u4(words, 4),  vec_word_u4(words, 8),
@@ -192,6 +198,13 @@ LAYER_FUNCTION void layer_word_u4(const float *from, float *to) {
                       vec_word_u4(words, 24), vec_word_u4(words, 28)};
   for (int i = 0; i < 8; i++) vec_store(to + i * LANES, all[i]);
 }
+#ifndef FOVEA_VECTOR_LOOKS_UP
+LAYER_FUNCTION void layer_word_values(const float *from, const int8_t *table, float *lower, float *upper) {
+  const vec words = vec_load_word(from);
+  vec_store(lower, vec_word_values(words, table, 0));
+  vec_store(upper, vec_word_values(words, table, 1));
+}
+#endif
 #ifdef FOVEA_VECTOR_LOOKS_UP
 LAYER_FUNCTION void layer_look_up(const float *table, const uint8_t *bytes, float *low, float *high) {
   vec_store(low, vec_look_up(vec_load(table), vec_load_bits_of_u8(bytes, 0)));
@@ -231,7 +244,11 @@ const struct layer FOVEA_NAME(layer) = {
     .load_words = layer_load_words,
     .word_bytes = layer_word_bytes,
     .halves = layer_halves,
+    .word_signed = layer_word_signed,
     .word_u4 = layer_word_u4,
+#ifndef FOVEA_VECTOR_LOOKS_UP
+    .word_values = layer_word_values,
+#endif
 #ifdef FOVEA_VECTOR_LOOKS_UP
     .look_up = layer_look_up,
     .look_up_u4 = layer_look_up_u4,

@@ -336,6 +336,7 @@ static void try_words(const char *isa, const struct layer *layer, struct generat
   const int lanes = layer->lanes;
   const void **rows = place_pointers(lanes);
   float *words = place_exact_output(FOVEA_F32, 4 * lanes), *u4 = place_exact_output(FOVEA_F32, 8 * lanes);
+  float *signed_bytes = place_exact_output(FOVEA_F32, 4 * lanes);
   float *numbers[4];
   const unsigned char *one[16];
   const int64_t at = 3 * generator_below(generator, 4);
@@ -346,6 +347,7 @@ static void try_words(const char *isa, const struct layer *layer, struct generat
   places_watch();
   layer->load_words(rows, at, words);
   layer->word_bytes(words, numbers[0], numbers[1], numbers[2], numbers[3]);
+  layer->word_signed(words, signed_bytes);
   layer->word_u4(words, u4);
   for (int lane = 0; lane < lanes; lane++) {
     for (int i = 0; i < 4; i++)
@@ -353,6 +355,7 @@ static void try_words(const char *isa, const struct layer *layer, struct generat
     for (int i = 0; i < 4; i++) {
       const int code = one[lane][at + i], place = i * lanes + lane;
       ((float *)shadow_of(numbers[0]))[place] = (float)(code < 128 ? code : code - 256) * 0x1p24f;
+      ((float *)shadow_of(signed_bytes))[place] = (float)(code < 128 ? code : code - 256);
       ((float *)shadow_of(numbers[1]))[place] = (float)code;
       ((float *)shadow_of(numbers[2]))[place] = fp8(code, 3, 7) / 256;
       ((float *)shadow_of(numbers[3]))[place] = fp8(code, 2, 15);
@@ -361,6 +364,22 @@ static void try_words(const char *isa, const struct layer *layer, struct generat
     }
   }
   places_check(isa, "words of codes, at byte %d", (int)at);
+}
+
+static void try_word_values(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes;
+  const unsigned char *bytes = place_bytes(4 * lanes);
+  const int8_t *table = (const int8_t *)place_bytes(16);
+  float *lower = place_exact_output(FOVEA_F32, lanes), *upper = place_exact_output(FOVEA_F32, lanes);
+  (void)generator;
+  if (layer->word_values == NULL) return;
+  places_watch();
+  layer->word_values((const float *)(const void *)bytes, table, lower, upper);
+  for (int i = 0; i < 4 * lanes; i++) {
+    ((int8_t *)shadow_of(lower))[i] = table[bytes[i] % 16];
+    ((int8_t *)shadow_of(upper))[i] = table[bytes[i] / 16];
+  }
+  places_check(isa, "bytes of a table");
 }
 
 static void try_look_ups(const char *isa, const struct layer *layer, struct generator *generator) {
@@ -391,6 +410,7 @@ static void test_codes(void **state) {
   try_layers(try_bytes, USUAL_OR_LONG(300, 10000));
   try_layers(try_fp8_halves, USUAL_OR_LONG(300, 10000));
   try_layers(try_words, USUAL_OR_LONG(300, 10000));
+  try_layers(try_word_values, USUAL_OR_LONG(300, 10000));
   try_layers(try_look_ups, USUAL_OR_LONG(300, 10000));
 }
 
