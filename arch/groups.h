@@ -110,7 +110,7 @@
 
 #define FOVEA_GROUPS(GROUP)                                                                                        \
   GROUP(DECODE, decode, FOVEA_BUILDS_DECODE, "kernels of their own for few rows")                                  \
-  GROUP(FORMATS, formats, FOVEA_BUILDS_FORMATS, "caches of quantised keys and values")                             \
+  GROUP(FORMATS, formats, FOVEA_BUILDS_FORMATS, "quantised caches and weights")                                    \
   GROUP(LISTS, lists, FOVEA_BUILDS_LISTS, "patterns")                                                              \
   GROUP(OUTPUTS, outputs, FOVEA_BUILDS_OUTPUTS, "scores, top keys, column sums and entropy as outputs")            \
   GROUP(TERMS, terms, FOVEA_BUILDS_TERMS, "Shaw's positions and normalisers other than softmax")                   \

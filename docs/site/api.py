@@ -29,6 +29,7 @@ HEADERS = {
     "include/fovea/encoder.h": "docs/api-encoders.md",
     "include/fovea/stream.h": "docs/api-streams.md",
     "include/fovea/recurrent.h": "docs/api-recurrent.md",
+    "include/fovea/weights.h": "docs/api-weights.md",
     "include/fovea/linear_attention.h": "docs/api-linear-attention.md",
     "include/fovea/performer.h": "docs/api-performer.md",
     "include/fovea/sparse_attention.h": "docs/api-sparse-attention.md",

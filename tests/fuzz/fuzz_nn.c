@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const struct nn_kind *const others[] = {&nn_kind_attention, &nn_kind_block, &nn_kind_additive,
-                                                 &nn_kind_gru, &nn_kind_lstm, &nn_kind_codes};
+                                                 &nn_kind_gru,       &nn_kind_lstm,  &nn_kind_codes};
   struct bytes bytes = {data, size};
   static struct nn_scene scene;
   memset(&scene, 0, sizeof scene);

@@ -17,8 +17,8 @@ static int has_words(void) {
 /* Dims of a block, and its bytes. */
 static const struct {
   int dims, bytes;
-} blocks[FORMATS] = {{32, 34},   {32, 18},   {32, 20},   {32, 22}, {32, 24}, {256, 144},
-                     {256, 176}, {256, 210}, {32, 18},   {32, 17}, {8, 4},   {8, 4}};
+} blocks[FORMATS] = {{32, 34},   {32, 18},   {32, 20}, {32, 22}, {32, 24}, {256, 144},
+                     {256, 176}, {256, 210}, {32, 18}, {32, 17}, {8, 4},   {8, 4}};
 
 static void *bytes_of(struct nn_scene *s, int64_t count) {
   const int64_t extent[] = {1, 1, 1};
@@ -46,8 +46,8 @@ static void make_memory(struct nn_scene *s) {
 
 static void make(struct nn_scene *s) {
   static const struct field fields[] = {
-      C_FIELD(format, INTEGER), C_FIELD(in, LONG),        C_FIELD(out, LONG),
-      C_FIELD(group, LONG),     C_FIELD(zeros_less_one, INTEGER), C_FIELD(struct_size, SIZE),
+      C_FIELD(format, INTEGER),         C_FIELD(in, LONG),          C_FIELD(out, LONG), C_FIELD(group, LONG),
+      C_FIELD(zeros_less_one, INTEGER), C_FIELD(struct_size, SIZE),
   };
   const int format = (int)nn_below(s, FORMATS);
   fovea_nn_codes_init(&codes, (fovea_nn_format)format, 0, nn_size(s, 80), NULL);
@@ -77,7 +77,8 @@ static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_erro
 
 static int has_meaning(const struct nn_scene *s) {
   (void)s;
-  if (codes.struct_size != sizeof codes || (unsigned)codes.format >= FORMATS || codes.in < 1 || codes.out < 1) return 0;
+  if (codes.struct_size != sizeof codes || (unsigned)codes.format >= FORMATS || codes.in < 1 || codes.out < 1)
+    return 0;
   if (codes.in % blocks[codes.format].dims != 0 || !codes.data || !weights) return 0;
   if (!has_words()) return codes.group == 0 && codes.zeros_less_one == 0;
   const int64_t g = codes.group;

@@ -9,6 +9,7 @@
 #include <fovea/embedding.h>
 #include <fovea/nn.h>
 #include <fovea/recurrent.h>
+#include <fovea/weights.h>
 
 #include <string.h>
 
@@ -52,6 +53,20 @@ static fovea_status use_linear_rows(const void *s, fovea_error *error) {
 
 static fovea_status use_packed(const void *s, fovea_error *error) {
   return fovea_nn_pack(s, y, NULL, error);
+}
+
+static void set_codes(void *s, size_t size) {
+  fovea_nn_codes_init_sized(s, size, FOVEA_NN_FORMAT_Q8_0, 32, 1, x);
+}
+static fovea_status use_codes(const void *s, fovea_error *error) {
+  static _Alignas(64) float packed[KIND_NUMBERS];
+  const fovea_status status = fovea_nn_pack_codes(s, packed, NULL, error);
+  if (status == FOVEA_OK) memcpy(y, packed, sizeof packed);
+  return status;
+}
+static fovea_status use_codes_size(const void *s, fovea_error *error) {
+  size_t bytes;
+  return fovea_nn_codes_size(s, &bytes, error);
 }
 
 static void set_map(void *s, size_t size) {
@@ -213,6 +228,8 @@ static const struct struct_kind kinds[] = {
     {"linear", sizeof(fovea_nn_linear), set_linear, use_linear},
     {"rows", sizeof(fovea_nn_linear_rows), set_linear_rows, use_linear_rows},
     {"linear", sizeof(fovea_nn_linear), set_linear, use_packed},
+    {"codes", sizeof(fovea_nn_codes), set_codes, use_codes},
+    {"codes", sizeof(fovea_nn_codes), set_codes, use_codes_size},
     {"map", sizeof(fovea_nn_map), set_map, use_map},
     {"map", sizeof(fovea_nn_map), set_map, use_softmax},
     {"norm", sizeof(fovea_nn_norm), set_norm, use_norm},

@@ -23,6 +23,7 @@
 #include <fovea/state.h>
 #include <fovea/stream.h>
 #include <fovea/terms.h>
+#include <fovea/weights.h>
 
 #include <math.h>
 #include <stdint.h>

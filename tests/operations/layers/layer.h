@@ -36,9 +36,9 @@ struct layer {
   void (*load_words)(const void *const *rows, int64_t at, float *to);
   void (*word_bytes)(const float *words, float *s8, float *u8, float *e4m3, float *e5m2); /* [4][lanes] each */
   void (*halves)(const uint8_t *from, float *e4m3, float *e5m2);                          /* [2][lanes] each */
-  void (*word_signed)(const float *words, float *to); /* [4][lanes] */
+  void (*word_signed)(const float *words, float *to);                                     /* [4][lanes] */
   void (*word_values)(const float *words, const int8_t *table, float *lower, float *upper);
-  void (*word_u4)(const float *words, float *to);                                         /* [8][lanes] */
+  void (*word_u4)(const float *words, float *to); /* [8][lanes] */
   void (*look_up)(const float *table, const uint8_t *bytes, float *low, float *high);
   void (*look_up_words)(const float *table, const float *words, float *to); /* [8][lanes] */
   void (*look_up_u4)(const float *table, const uint8_t *bytes, float *to);
