@@ -18,11 +18,16 @@
 #define CODED_VECTOR(v) ((v)*LANES / FOVEA_NN_PANEL * stride + (v)*LANES % FOVEA_NN_PANEL * (int)sizeof(float))
 
 /* Prefetches one line of each of a register tile's panels, from `at` on, line after line: so the CPU sees a stream, and
- * runs ahead of it by itself. The tile reads lines of its panels in turn, which no CPU takes for a stream. */
+ * runs ahead of it by itself. The tile reads lines of its panels in turn, which no CPU takes for a stream. CPUs do not
+ * run into the next page, so lines one page ahead are prefetched into the second-level cache. */
+enum { CODED_PAGE = 4096 };
 FOVEA_INLINE const char *coded_prefetch(const int vectors, const char *at) {
   const int lines = vectors * LANES > FOVEA_NN_PANEL ? vectors * LANES / FOVEA_NN_PANEL : 1;
   FOVEA_UNROLL
-  for (int i = 0; i < lines; i++) __builtin_prefetch(at + i * CODED_ROW, 0, 3);
+  for (int i = 0; i < lines; i++) {
+    __builtin_prefetch(at + i * CODED_ROW, 0, 3);
+    __builtin_prefetch(at + i * CODED_ROW + CODED_PAGE, 0, 2);
+  }
   return at + lines * CODED_ROW;
 }
 
