@@ -18,6 +18,18 @@ static void linear(void) {
   computed(y, count * 1536);
 }
 
+static void quantised_weights(void) {
+  fovea_status status = FOVEA_OK;
+  fovea_error error = {.text = ""};
+  const float *weights = numbers_of(384 * 1536), *x = numbers_of(384); /* any bytes */
+  float *y = numbers_of(1536);
+  /* snippet 3 */
+  need(status == FOVEA_OK, error.text);
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, &up, 1, x, y);
+  need(fovea_nn_linear_run(&up, &rows, NULL, &error) == FOVEA_OK, error.text);
+}
+
 static void attention_and_block(void) {
   const int64_t rows_of_x = batch * length;
   fovea_status status = FOVEA_OK;
@@ -27,22 +39,22 @@ static void attention_and_block(void) {
   float *x = numbers_of(rows_of_x * 512), *y = numbers_of(rows_of_x * 512);
   linear_layer(&up, 512, 2048);
   linear_layer(&down, 2048, 512);
-  /* snippet 3 */
+  /* snippet 4 */
   computed(y, rows_of_x * 512);
   const int64_t pad[batch] = {0, 2}, minus_pad[batch] = {0, -2};
   fovea_rotary rotary;
   fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, 64);
   attention.rotary = &rotary;
-  /* snippet 4 */
+  /* snippet 5 */
   computed(y, rows_of_x * 512);
   attention.rotary = NULL;
   tensors.first_positions = NULL;
   problem.kv_begins = NULL;
-  /* snippet 5 */
+  /* snippet 6 */
   computed(y, rows_of_x * 512);
   fovea_problem_set_terms(&problem, NULL, 0);
   attention.terms = NULL;
-  /* snippet 6 */
+  /* snippet 7 */
   computed(x, rows_of_x * 512);
 }
 
@@ -84,7 +96,7 @@ static void whole_encoder(void) {
   fovea_nn_attention_tensors tensors;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};
-  /* snippet 7 */
+  /* snippet 8 */
   computed(y, batch * length * dim);
 }
 
@@ -131,7 +143,7 @@ static void encoder_and_decoder(void) {
   const fovea_nn_attending target_self = {&target_problem, &target_tensors},
                            cross = {&cross_problem, &cross_tensors};
   fovea_nn_encoder_rows source, target;
-  /* snippet 8 */
+  /* snippet 9 */
   computed(logits, batch * length * vocabulary);
 
   /* The last step has the bits of the last rows. */
@@ -146,7 +158,7 @@ static void encoder_and_decoder(void) {
   target_tensors.cache.sequences = self_caches;
   target.y = last;
 #define tokens (tokens[0] = target_ids[i], tokens[1] = target_ids[length + i], tokens)
-  /* snippet 9 */
+  /* snippet 10 */
 #undef tokens
   for (int b = 0; b < batch; b++)
     same_bits(last + b * vocabulary, logits + (b * length + length - 1) * vocabulary, vocabulary * sizeof(float),
@@ -171,11 +183,11 @@ static void stream_of_frames(void) {
   const fovea_nn_block block2 = *make_block(&made[2], width, 0);
   float *x = numbers_of(10 * width), *y = numbers_of(28 * width);
   int64_t count = 0, written = 0;
-  /* snippet 10 */
+  /* snippet 11 */
   need(written == fovea_nn_stream_pending(stream) + written && written > 0, "the last frames did not come");
   computed(y, written * width);
 
-  /* snippet 11 */
+  /* snippet 12 */
   worked(fovea_nn_stream_size(&streaming, &size, &error), error.text, __LINE__);
   fovea_nn_stream *first, *second;
   worked(fovea_nn_stream_create_in(&streaming, aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size), size, &first, &error),
@@ -185,7 +197,7 @@ static void stream_of_frames(void) {
   const float *x_first = numbers_of(16 * width), *x_second = numbers_of(5 * width);
   float *y_first = numbers_of(64 * width), *y_second = numbers_of(64 * width);
   {
-    /* snippet 12 */
+    /* snippet 13 */
     need(written[1] == 5, "the second utterance did not end");
     computed(y_second, 5 * width);
   }
@@ -193,6 +205,7 @@ static void stream_of_frames(void) {
 
 int main(void) {
   linear();
+  quantised_weights();
   attention_and_block();
   whole_encoder();
   encoder_and_decoder();
