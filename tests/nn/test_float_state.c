@@ -5,6 +5,7 @@
 
 #include <fovea/embedding.h>
 #include <fovea/recurrent.h>
+#include <fovea/weights.h>
 #include <string.h>
 
 static void multiply(fovea_nn_linear linear, const void *from, fovea_type x_type, fovea_type y_type) {
@@ -54,6 +55,35 @@ static void act_pack(void) {
 static void test_pack(void **state) {
   (void)state;
   assert_same_everywhere_on_isas(act_pack);
+}
+
+/* Blocks whose scales and minima are subnormal f16 numbers, too; scales of MXFP4 are subnormal f32 numbers. */
+static void act_codes(void) {
+  static const fovea_nn_format formats[] = {FOVEA_NN_FORMAT_Q8_0, FOVEA_NN_FORMAT_Q4_1, FOVEA_NN_FORMAT_Q4_K,
+                                            FOVEA_NN_FORMAT_Q6_K, FOVEA_NN_FORMAT_MXFP4};
+  enum { IN = 256, OUT = 20, ROWS = 11 };
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    size_t size = 0;
+    fovea_nn_codes codes;
+    fovea_nn_linear linear;
+    fovea_nn_linear_rows rows;
+    fovea_nn_codes_init(&codes, formats[i], IN, OUT, halves);
+    everywhere_keep(fovea_nn_codes_size(&codes, &size, NULL));
+    void *packed = everywhere_room(size);
+    execution.isa = everywhere_isa;
+    everywhere_keep(fovea_nn_pack_codes(&codes, packed, &execution, NULL));
+    fovea_nn_linear_init(&linear, IN, OUT, packed);
+    linear.layout = FOVEA_NN_WEIGHTS_QUANTISED;
+    for (int64_t count = 1; count <= ROWS; count += 5) {
+      fovea_nn_linear_rows_init(&rows, &linear, count, x, everywhere_room(ROWS * OUT * sizeof *x));
+      everywhere_keep(fovea_nn_linear_run(&linear, &rows, &execution, NULL));
+    }
+  }
+}
+
+static void test_codes(void **state) {
+  (void)state;
+  assert_same_everywhere_on_isas(act_codes);
 }
 
 static void act_maps(void) {
@@ -228,7 +258,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_linear),  cmocka_unit_test(test_pack),      cmocka_unit_test(test_maps),
       cmocka_unit_test(test_norms),   cmocka_unit_test(test_positions), cmocka_unit_test(test_recurrent),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_refused), cmocka_unit_test(test_codes),
   };
   return cmocka_run_group_tests(tests, surroundings_set_up, NULL);
 }
