@@ -264,6 +264,41 @@ static void test_wide(void **state) {
   }
 }
 
+/* A layer of attention: its projections, in its scratch. Its output may not lie over quantised weights. */
+static void test_attention(void **state) {
+  enum { DIM = 64, LENGTH = 20 };
+  struct generator generator = {35};
+  struct coded coded[4];
+  fovea_nn_linear layers[2][4];
+  fovea_nn_attention attention[2];
+  fovea_problem problem;
+  fovea_error error;
+  static float x[LENGTH * DIM], y[2][LENGTH * DIM];
+  (void)state;
+  for (int i = 0; i < LENGTH * DIM; i++) x[i] = generator_uniform(&generator);
+  for (int i = 0; i < 4; i++) {
+    coded[i] = coded_create(FOVEA_NN_FORMAT_Q4_1, DIM, DIM, 0, 0, &generator);
+    fovea_nn_linear_init(&layers[0][i], DIM, DIM, coded[i].numbers);
+    fovea_nn_linear_init(&layers[1][i], DIM, DIM, coded[i].packed.data);
+    layers[1][i].layout = FOVEA_NN_WEIGHTS_QUANTISED;
+  }
+  fovea_problem_init(&problem, 1, 4, 4, LENGTH, LENGTH, DIM / 4, DIM / 4);
+  for (int kind = 0; kind < 2; kind++) {
+    fovea_nn_linear *l = layers[kind];
+    fovea_nn_attention_tensors tensors;
+    fovea_nn_attention_init(&attention[kind], &l[0], &l[1], &l[2], &l[3]);
+    fovea_nn_attention_tensors_init(&tensors, x, y[kind]);
+    if (fovea_nn_attention_run(&attention[kind], &problem, &tensors, NULL, &error) != FOVEA_OK)
+      fail_msg("%s", error.text);
+  }
+  assert_memory_equal(y[0], y[1], sizeof y[0]);
+  fovea_nn_attention_tensors over;
+  fovea_nn_attention_tensors_init(&over, x, coded[3].packed.data + coded[3].packed.size - 64);
+  assert_int_equal(fovea_nn_attention_run(&attention[1], &problem, &over, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "y shares memory with");
+  for (int i = 0; i < 4; i++) coded_destroy(&coded[i]);
+}
+
 /* ---- What is refused -------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const fovea_nn_codes *codes, void *weights, fovea_status expected, const char *text) {
@@ -383,10 +418,11 @@ static void test_refused_layers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_published),     cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_layers),        cmocka_unit_test(test_special),
-      cmocka_unit_test(test_wide),          cmocka_unit_test(test_refused_codes),
-      cmocka_unit_test(test_refused_words), cmocka_unit_test(test_refused_layers),
+      cmocka_unit_test(test_published),      cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_layers),         cmocka_unit_test(test_special),
+      cmocka_unit_test(test_wide),           cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_refused_codes),  cmocka_unit_test(test_refused_words),
+      cmocka_unit_test(test_refused_layers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
