@@ -3,6 +3,7 @@
 #include "../src/base/error.h"
 #include "../src/base/groups.h"
 #include "codes.h"
+#include "layer_scratch.h"
 #include "tasks.h"
 
 #if FOVEA_BUILDS_FORMATS
@@ -61,8 +62,11 @@ fovea_status fovea_nn_codes_size(const fovea_nn_codes *codes, size_t *size, fove
   if (!size) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "size is NULL");
   *size = 0;
   const fovea_status status = fovea_nn_read_codes_call(codes, &call, error);
-  if (!status) *size = (size_t)fovea_nn_quantised_bytes(&call.header);
-  return status;
+  if (status) return status;
+  fovea_nn_scratch all = {0};
+  fovea_nn_reserve(&all, (uint64_t)fovea_nn_quantised_bytes(&call.header));
+  *size = fovea_nn_size_of(&all);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_nn_pack_codes(const fovea_nn_codes *codes, void *weights, const fovea_execution *given_execution,

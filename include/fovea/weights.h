@@ -58,8 +58,8 @@ static inline void fovea_nn_codes_init(fovea_nn_codes *codes, fovea_nn_format fo
   fovea_nn_codes_init_sized(codes, sizeof *codes, format, in, out, data);
 }
 
-/* Sets *size to the bytes that the packed weights take: their header, and 4 or 8 bits a weight with scales of f32. No
- * pointer of `codes` is read, and each may be NULL. */
+/* Sets *size to the bytes that the packed weights take: their header, and 4 or 8 bits a weight with scales of f32.
+ * SIZE_MAX: more than can be. No pointer of `codes` is read, and each may be NULL. */
 FOVEA_NN_API fovea_status fovea_nn_codes_size(const fovea_nn_codes *codes, size_t *size, fovea_error *error);
 
 /* Packs them into `weights`, as FOVEA_NN_WEIGHTS_QUANTISED, so many bytes at an address that is a multiple of 64, apart
