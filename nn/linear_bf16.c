@@ -48,7 +48,8 @@ void fovea_nn_cut_bf16(const fovea_nn_linear *linear, const fovea_nn_linear_rows
   if (!has_memory) return;
   const int64_t most_block = rows->rows < most ? fovea_nn_padded(rows->rows, ROW_STEP) : most;
   job->weights = aligned(most_block * job->x_stride);
-  job->sums = job->weights + aligned((int64_t)bf16->dims * FOVEA_NN_OUTS * (int64_t)sizeof(uint16_t));
+  const int64_t dims = linear->in < bf16->dims ? fovea_nn_padded(linear->in, 2) : bf16->dims;
+  job->sums = job->weights + aligned(dims * FOVEA_NN_OUTS * (int64_t)sizeof(uint16_t));
   job->task_bytes = job->sums + aligned(most_block * FOVEA_NN_OUTS * (int64_t)sizeof(float));
 }
 
