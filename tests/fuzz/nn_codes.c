@@ -37,7 +37,7 @@ static void make_memory(struct nn_scene *s) {
     codes.zeros = bytes_of(s, groups * (out / 8) * 4);
   }
   weights = bytes_of(s, size > 0 ? (int64_t)size + 64 : -1);
-  if (weights) weights = (void *)(((uintptr_t)weights + 63) / 64 * 64);
+  if (weights) weights = (char *)weights + (64 - (uintptr_t)weights % 64) % 64;
   x = nn_tensor(s, ROWS, in, in, FOVEA_F32);
   y = nn_tensor(s, ROWS, out, out, FOVEA_F32);
 }

@@ -49,8 +49,9 @@ static float six_number(const uint8_t *block, int i) {
   const int8_t *scales = (const int8_t *)block + 192 + half * 8;
   static const int first[4] = {0, 32, 0, 32};
   const uint8_t byte = lower[first[quarter] + l];
+  const int8_t scale = scales[l / 16 + 2 * quarter];
   const int code = (quarter < 2 ? byte & 15 : byte >> 4) + 16 * (upper[l] >> 2 * quarter & 3) - 32;
-  return contract_codes_half(block + 208) * (float)scales[l / 16 + 2 * quarter] * (float)code;
+  return contract_codes_half(block + 208) * (float)scale * (float)code;
 }
 
 static float block_number(fovea_nn_format format, const uint8_t *block, int i) {
