@@ -5,17 +5,10 @@
 
 #include "../kernels.h"
 #include "exp2.h"
+#include "int8_numbers.h"
 #include "operand_rows.h"
 #include "tile.h"
 #include "types.h"
-
-/* Rows whose largest number is below this have codes of 0, and a value's scale counts as at least the other, which
- * no other row is below. */
-#define INT8_LEAST       0x1p-80f
-#define INT8_LEAST_SCALE 0x1p-87f
-
-/* A number and this, added in f32: the nearest integer in the lower bytes, ties to even. */
-#define INT8_SHIFT 0x1.8p23f
 
 /* Words that an instruction multiplies at once. They lie side by side, as int8_pairs.h says. */
 #ifdef INT8_PAIRS
@@ -42,28 +35,6 @@ FOVEA_INLINE int64_t int8_stride(int64_t words) {
 /* Where the words of a key begin. */
 FOVEA_INLINE float *int8_key(float *keys, int64_t key, int64_t stride) {
   return keys + key / INT8_GROUP * INT8_GROUP * stride + key % INT8_GROUP * INT8_GROUP;
-}
-
-/* The factor of a row for its codes, and its scale: 0 if the row is next to nothing. */
-FOVEA_INLINE vec int8_factor(vec largest) {
-  const vec small = vec_set1(INT8_LEAST);
-  const vecmask none = vec_less(largest, small);
-  return vec_select(none, vec_set1(0.0f), vec_div(vec_set1(127.0f), vec_select(none, small, largest)));
-}
-FOVEA_INLINE vec int8_scale(vec largest) {
-  return vec_select(vec_less(largest, vec_set1(INT8_LEAST)), vec_set1(0.0f), vec_div(largest, vec_set1(127.0f)));
-}
-
-/* The code of a number, the nearest integer, ties to even, and `shift`: INT8_SHIFT, or with an offset. */
-FOVEA_INLINE vec int8_code(vec x, vec factor, vec shift) {
-  vec product = vec_mul(x, factor);
-  vec_opaque(product); /* with -ffp-contract=fast clang would fuse the sum */
-  return vec_add(product, shift);
-}
-
-/* Sizes of numbers, with NaN where one is not finite. */
-FOVEA_INLINE vec int8_or_lost(vec largest) {
-  return vec_select(vec_less(largest, vec_set1(INFINITY)), largest, vec_set1(__builtin_nanf("")));
 }
 
 /* One vector of rows in the lanes. A row with NaN or Inf has codes of 0 and the scale NaN. */
@@ -111,19 +82,9 @@ FOVEA_INLINE float int8_largest(const int bf16, const void *row, int64_t dim) {
   }
   FOVEA_NO_UNROLL
   for (; d < dim; d += LANES) chain[0] = vec_max_size(vec_abs(operand_dims(bf16, row, dim, d)), chain[0]);
-  vec largest = vec_max_size(vec_max_size(chain[0], chain[1]), vec_max_size(chain[2], chain[3]));
-#if LANES > 8
-  largest = vec_max_size(vec_swap(largest, 8), largest);
-#endif
-#if LANES > 4
-  largest = vec_max_size(vec_swap(largest, 4), largest);
-#endif
-#if LANES > 1
-  largest = vec_max_size(vec_swap(largest, 2), largest);
-  largest = vec_max_size(vec_swap(largest, 1), largest);
-#endif
+  const vec largest = vec_max_size(vec_max_size(chain[0], chain[1]), vec_max_size(chain[2], chain[3]));
   float lanes[LANES];
-  vec_store(lanes, largest);
+  vec_store(lanes, int8_largest_lane(largest));
   return lanes[0];
 }
 
