@@ -1,6 +1,7 @@
 #include "choose_table.h"
 
 #include "../src/base/caller.h"
+#include "../src/base/groups.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -89,3 +90,97 @@ const fovea_nn_bf16_kernels *fovea_nn_choose_bf16(const fovea_nn_kernels *kernel
   (void)rows;
   return find_bf16(kernels, isa);
 }
+
+#if FOVEA_BUILDS_INT8
+#define INT8_LISTED(name, architecture, needs, prefers, type, lacks)                                               \
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture({#name, &fovea_nn_int8_##name}, ))
+/* Sets, and tables of sets that have better instructions for products of codes. */
+static const struct {
+  const char *name;
+  const fovea_nn_int8_kernels *kernels;
+} int8_tables[] = {
+    FOVEA_INSTRUCTION_SETS(INT8_LISTED)
+#ifdef FOVEA_ARCH_X86_64_AVX512_INT8
+        {"avx512/vnni", &fovea_nn_int8_avx512_vnni},
+#endif
+#ifdef FOVEA_ARCH_X86_64_AVX2_INT8
+    {"avx2/vnni", &fovea_nn_int8_avx2_vnni},
+#endif
+#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS_INT8
+    {"neon/dot", &fovea_nn_int8_neon_dot},
+    {"neon/i8mm", &fovea_nn_int8_neon_dot},
+#endif
+};
+
+static const fovea_nn_int8_kernels *int8_named(const char *name) {
+  for (size_t i = 0; i < sizeof int8_tables / sizeof int8_tables[0]; i++) {
+    if (strcmp(int8_tables[i].name, name) == 0) return int8_tables[i].kernels;
+  }
+  return NULL;
+}
+
+/* The table that the name of a set means on this CPU. Returns NULL if the set has one table. */
+static const char *meant_table(const char *set) {
+  const size_t length = strlen(set);
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
+  for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
+    if (report.meant && strncmp(report.name, set, length) == 0 && report.name[length] == '/') return report.name;
+  }
+  return NULL;
+}
+
+/* Whether it is the name of a table of a set, "set/table". */
+static int is_table(const char *isa) {
+  while (*isa != '\0' && *isa != '/') isa++;
+  return *isa == '/';
+}
+
+/* AMX has tiles of 64 dims. */
+static const fovea_nn_int8_kernels *int8_of_amx(int group, int64_t rows) {
+#ifdef FOVEA_ARCH_X86_64_AMX
+  const fovea_nn_int8_kernels *amx = &fovea_nn_int8_amx;
+  if ((group == 0 || group >= 64) && rows >= amx->least && fovea_uses_amx(FOVEA_MODE_INT8)) return amx;
+#endif
+  (void)group, (void)rows;
+  return NULL;
+}
+
+static fovea_status find_int8(const char *isa, const fovea_nn_int8_kernels **kernels, fovea_error *error) {
+  fovea_isa_report set;
+  fovea_isa_report_init(&set);
+  const fovea_status status = fovea_isa_find(isa, FOVEA_F32, &set, error);
+  if (status) return status;
+  const char *table = isa && is_table(isa) ? isa : meant_table(set.base);
+  *kernels = table ? int8_named(table) : NULL;
+  if (!*kernels) *kernels = int8_named(set.base);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_nn_dispatch_int8(const char *isa, const fovea_nn_int8_kernels **kernels, fovea_error *error) {
+  static _Atomic(const fovea_nn_int8_kernels *) chosen;
+  *kernels = isa ? NULL : atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (*kernels) return FOVEA_OK;
+  const fovea_status status = find_int8(isa, kernels, error);
+  if (!status && !isa) atomic_store_explicit(&chosen, *kernels, memory_order_relaxed);
+  return status;
+}
+
+fovea_status fovea_nn_choose_int8(const char *isa, int group, int64_t rows, const fovea_nn_int8_kernels **kernels,
+                                  fovea_error *error) {
+  *kernels = isa ? NULL : int8_of_amx(group, rows);
+  return *kernels ? FOVEA_OK : fovea_nn_dispatch_int8(isa, kernels, error);
+}
+#else
+fovea_status fovea_nn_choose_int8(const char *isa, int group, int64_t rows, const fovea_nn_int8_kernels **kernels,
+                                  fovea_error *error) {
+  (void)group, (void)rows;
+  return fovea_nn_dispatch_int8(isa, kernels, error);
+}
+
+fovea_status fovea_nn_dispatch_int8(const char *isa, const fovea_nn_int8_kernels **kernels, fovea_error *error) {
+  (void)isa;
+  *kernels = NULL;
+  return fovea_fail_left_out(FOVEA_GROUP_PLACE_INT8, error);
+}
+#endif

@@ -2,6 +2,7 @@
 
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
+#include "../src/base/groups.h"
 #include "../src/base/memory.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
@@ -9,6 +10,7 @@
 #include "defaults.h"
 #include "layer_scratch.h"
 #include "linear_bf16.h"
+#include "linear_int8.h"
 #include "linear_many.h"
 #include "matrix.h"
 #include "quantised.h"
@@ -67,15 +69,6 @@ static fovea_status check_bf16(const fovea_nn_linear *linear, fovea_error *error
   return FOVEA_OK;
 }
 
-/* Modes that the layer's weights cannot have are refused. */
-static fovea_status check_mode(const fovea_nn_linear *linear, fovea_error *error) {
-  if (linear->mode == FOVEA_MODE_EXACT) return FOVEA_OK;
-  if (linear->mode == FOVEA_MODE_BF16) return check_bf16(linear, error);
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "mode is FOVEA_MODE_INT8; weights of layout %s are not multiplied in it",
-                    layout_names[linear->layout]);
-}
-
 /* What the layout does not use. */
 static fovea_status check_unused(const fovea_nn_linear *linear, fovea_error *error) {
   if (linear->layout == FOVEA_NN_WEIGHTS_QUANTISED && linear->weight_type != FOVEA_F32) {
@@ -86,6 +79,29 @@ static fovea_status check_unused(const fovea_nn_linear *linear, fovea_error *err
   if (linear->layout == FOVEA_NN_WEIGHTS_IN_ROWS || linear->weight_stride == 0) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "weight_stride is %jd and would not be used: layout is %s",
                     linear->weight_stride, layout_names[linear->layout]);
+}
+
+/* int8 mode takes the codes of quantised weights. */
+static fovea_status check_int8(const fovea_nn_linear *linear, fovea_error *error) {
+  if (!FOVEA_BUILDS_INT8) return fovea_refuse_group("mode", FOVEA_GROUP_INT8, error);
+  if (linear->layout == FOVEA_NN_WEIGHTS_QUANTISED) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "mode is FOVEA_MODE_INT8, which takes weights of layout FOVEA_NN_WEIGHTS_QUANTISED");
+}
+
+/* Modes that the layer's weights cannot have are refused. */
+static fovea_status check_mode(const fovea_nn_linear *linear, fovea_error *error) {
+  if (linear->mode == FOVEA_MODE_EXACT) return FOVEA_OK;
+  return linear->mode == FOVEA_MODE_BF16 ? check_bf16(linear, error) : check_int8(linear, error);
+}
+
+/* Quantised weights of a layer in int8 mode: sums of a group are int32. */
+static fovea_status check_int8_dims(const fovea_nn_linear *linear, fovea_error *error) {
+  if (linear->mode != FOVEA_MODE_INT8 || linear->in <= FOVEA_NN_INT8_MOST_DIMS) return FOVEA_OK;
+  if (fovea_nn_quantised_header_of(linear->weights).group != 0) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "in is %jd; with mode FOVEA_MODE_INT8 and one scale for all dims it must be at most %jd",
+                    linear->in, FOVEA_NN_INT8_MOST_DIMS);
 }
 
 static fovea_status check_fields(const fovea_nn_linear *linear, fovea_error *error) {
@@ -105,6 +121,7 @@ static fovea_status check_fields(const fovea_nn_linear *linear, fovea_error *err
   }
   if (linear->layout == FOVEA_NN_WEIGHTS_QUANTISED)
     status = fovea_nn_check_quantised(linear->weights, linear->in, linear->out, error);
+  if (!status) status = check_int8_dims(linear, error);
   if (status) return status;
   const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   status = fovea_nn_check_matrix(&weights, 0, error);
@@ -242,6 +259,8 @@ typedef struct linear_call {
   fovea_nn_many many;
   int is_many;
   fovea_nn_bf16_job bf16;
+  const fovea_nn_int8_kernels *codes; /* of int8 mode */
+  fovea_nn_int8 int8;
 } linear_call;
 
 static fovea_status read_call(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
@@ -260,12 +279,25 @@ static fovea_status check_call(const linear_call *call, fovea_error *error) {
 static int is_bf16(const linear_call *call) {
   return call->linear.mode == FOVEA_MODE_BF16;
 }
+static int is_int8(const linear_call *call) {
+  return call->linear.mode == FOVEA_MODE_INT8;
+}
 
 /* Few rows need no memory. */
 static void cut_bf16(linear_call *call, int has_memory) {
   const fovea_nn_bf16_kernels *bf16 = fovea_nn_choose_bf16(call->kernels, call->execution.isa, call->rows.rows);
   const int many = call->rows.rows >= FOVEA_NN_MANY_LEAST_ROWS;
-  fovea_nn_cut_bf16(&call->linear, &call->rows, call->kernels, bf16, call->workers, has_memory && many, &call->bf16);
+  fovea_nn_cut_bf16(&call->linear, &call->rows, call->kernels, bf16, call->workers, has_memory && many,
+                    &call->bf16);
+}
+
+static fovea_status cut_codes(linear_call *call, fovea_error *error) {
+  const int group = (int)fovea_nn_quantised_header_of(call->linear.weights).group;
+  const fovea_status status =
+      fovea_nn_choose_int8(call->execution.isa, group, call->rows.rows, &call->codes, error);
+  if (!status)
+    fovea_nn_cut_int8(&call->linear, &call->rows, call->kernels, call->codes, call->workers, 1, &call->int8);
+  return status;
 }
 
 /* Chooses the kernels and cuts the rows. */
@@ -276,6 +308,8 @@ static fovea_status cut_call(linear_call *call, fovea_error *error) {
   if (status) return status;
   call->work = (double)r->rows * (double)call->linear.in * (double)call->linear.out;
   call->workers = fovea_tasks_workers(INT64_MAX, call->work, &call->execution);
+  call->is_many = 0;
+  if (is_int8(call)) return cut_codes(call, error);
   if (is_bf16(call)) {
     cut_bf16(call, 1);
     return FOVEA_OK;
@@ -284,10 +318,17 @@ static fovea_status cut_call(linear_call *call, fovea_error *error) {
   return FOVEA_OK;
 }
 
+/* Of one worker. */
+static size_t task_bytes(const linear_call *call) {
+  if (is_int8(call)) return call->int8.parts.size;
+  if (is_bf16(call)) return call->bf16.task_bytes;
+  return call->is_many ? call->many.task_bytes : 0;
+}
+
 static fovea_nn_scratch scratch_of(const linear_call *call, int workers) {
   fovea_nn_scratch all = {0};
-  const size_t task_bytes = is_bf16(call) ? call->bf16.task_bytes : call->is_many ? call->many.task_bytes : 0;
-  if (task_bytes > 0) fovea_nn_reserve(&all, fovea_nn_product((uint64_t)workers, task_bytes));
+  const size_t bytes = call->rows.rows > 0 ? task_bytes(call) : 0;
+  if (bytes > 0) fovea_nn_reserve(&all, fovea_nn_product((uint64_t)workers, bytes));
   return all;
 }
 
@@ -309,12 +350,29 @@ static void run_bf16(linear_call *call, char *memory, size_t size) {
                      most > INT_MAX ? INT_MAX : (int)most, &call->execution);
 }
 
+/* In so many bytes of memory; if they are too few for one worker, on the stack. */
+static void run_codes(linear_call *call, char *memory, size_t size) {
+  const size_t workers = size / call->int8.parts.size;
+  const int most = workers == 0 || workers > INT_MAX ? INT_MAX : (int)workers;
+  if (workers == 0) {
+    (void)fovea_nn_dispatch_int8(call->execution.isa, &call->codes, NULL); /* it was found before */
+    fovea_nn_cut_int8(&call->linear, &call->rows, call->kernels, call->codes, call->workers, 0, &call->int8);
+  }
+  call->int8.memory = workers == 0 ? NULL : memory;
+  fovea_nn_run_tasks(fovea_nn_int8_task, &call->int8, fovea_nn_int8_tasks(&call->int8), call->work, most,
+                     &call->execution);
+}
+
 /* In so many bytes of memory; if they are too few for one worker, in small tiles. */
 static void run_call(linear_call *call, char *memory, size_t size) {
   const size_t most = call->is_many ? size / call->many.task_bytes : 0;
   if (call->rows.rows == 0) return;
   if (is_bf16(call)) {
     run_bf16(call, memory, size);
+    return;
+  }
+  if (is_int8(call)) {
+    run_codes(call, memory, size);
     return;
   }
   if (most > 0) {
@@ -392,8 +450,11 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *linear, const fovea_nn_l
 
 uint64_t fovea_nn_linear_bytes(const fovea_nn_linear *given, int64_t row_count, const fovea_execution *execution) {
   linear_call call = {.rows = {.rows = row_count}};
-  if (!given || row_count < FOVEA_NN_MANY_LEAST_ROWS) return 0;
+  if (!given || row_count < 1) return 0;
   if (fovea_nn_read_linear("", given, &call.linear, NULL) != FOVEA_OK) return 0;
+  if (!is_int8(&call) && row_count < FOVEA_NN_MANY_LEAST_ROWS) return 0;
+  if (is_int8(&call) && fovea_nn_check_linear("", &call.linear, NULL) != FOVEA_OK)
+    return 0; /* it reads the header */
   if (fovea_read_execution(execution, &call.execution, NULL) != FOVEA_OK || cut_call(&call, NULL) != FOVEA_OK)
     return 0;
   return callers_scratch(&call).size;

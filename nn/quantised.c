@@ -57,7 +57,8 @@ fovea_status fovea_nn_check_quantised(const void *weights, int64_t in, int64_t o
   const fovea_nn_quantised_header header = fovea_nn_quantised_header_of(weights);
   if (header.magic != FOVEA_NN_QUANTISED_MAGIC) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                      "weights do not begin with the header of quantised weights: fovea_nn_pack_codes() writes it");
+                      "weights do not begin with the header of quantised weights: fovea_nn_pack_codes() and "
+                      "fovea_nn_quantise() write it");
   }
   if (header.in != in || header.out != out) {
     const int is_in = header.in != in;

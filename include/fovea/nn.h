@@ -47,7 +47,8 @@ typedef enum fovea_nn_activation {
 /* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS: [piece of 128 dims][panel
  * of 16 outputs][dim][output], of bf16 two dims of an output side by side; the last piece has the dims that are
  * left over. fovea_nn_pack() makes them, the same for every instruction set. FOVEA_NN_WEIGHTS_QUANTISED: what
- * fovea_nn_pack_codes() wrote, codes and scales with their sizes, at an address that is a multiple of 64. */
+ * fovea_nn_pack_codes() or fovea_nn_quantise() wrote, codes and scales with their sizes, at an address that is a
+ * multiple of 64. */
 typedef enum fovea_nn_layout {
   FOVEA_NN_WEIGHTS_IN_ROWS = 0,
   FOVEA_NN_WEIGHTS_IN_PANELS = 1,
@@ -65,7 +66,12 @@ typedef struct fovea_nn_linear {
                              default, or 0 */
   const float *bias;      /* `out` numbers; NULL (default): none */
   fovea_nn_activation activation; /* default FOVEA_NN_ACTIVATION_NONE */
-  fovea_mode mode;                /* the arithmetic of the products; default FOVEA_MODE_EXACT */
+
+  /* The arithmetic of the products (docs/numerics.md, L1). Default FOVEA_MODE_EXACT: f32. FOVEA_MODE_BF16, with panels of
+   * bf16: x is rounded to bf16, and sums are those of AMX's tiles. FOVEA_MODE_INT8, with quantised weights: each row
+   * of x is quantised to 8 bits as it is read, with one scale, its largest number / 127; sums of products of codes are
+   * exact; a row with NaN or an infinity is NaN in all outputs. With one scale for all dims `in` is at most 131,072. */
+  fovea_mode mode;
 } fovea_nn_linear;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_linear_init(). */

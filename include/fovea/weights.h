@@ -1,4 +1,4 @@
-/* Quantised weights of linear layers: packed from the bytes that engines publish. */
+/* Quantised weights of linear layers: packed from the bytes that engines publish, or made of weights in rows. */
 #ifndef FOVEA_WEIGHTS_H
 #define FOVEA_WEIGHTS_H
 
@@ -67,6 +67,18 @@ FOVEA_NN_API fovea_status fovea_nn_codes_size(const fovea_nn_codes *codes, size_
  * with these weights computes as with f32 weights of these numbers (docs/numerics.md, L1). */
 FOVEA_NN_API fovea_status fovea_nn_pack_codes(const fovea_nn_codes *codes, void *weights,
                                               const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of the weights that fovea_nn_quantise() writes. 0 if a size is below 1, or if they would be more
+ * than can be. */
+FOVEA_NN_API size_t fovea_nn_quantised_size(int64_t in, int64_t out);
+
+/* Quantises the weights of a layer (in rows) to codes of 8 bits: each output has one scale, its largest weight / 127,
+ * and the nearest whole multiples of it. Weights of an output with NaN or an infinity become NaN. `quantised` has
+ * fovea_nn_quantised_size() bytes, at an address that is a multiple of 64, apart from the weights; it is what a layer of
+ * layout FOVEA_NN_WEIGHTS_QUANTISED takes, the same for every instruction set. FOVEA_ERROR_UNSUPPORTED in a build
+ * without int8 mode. */
+FOVEA_NN_API fovea_status fovea_nn_quantise(const fovea_nn_linear *linear, void *quantised,
+                                            const fovea_execution *execution, fovea_error *error);
 
 #ifdef __cplusplus
 }

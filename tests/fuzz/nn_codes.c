@@ -72,7 +72,9 @@ static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_erro
   fovea_nn_linear_init(&linear, codes.in, codes.out, weights);
   linear.layout = FOVEA_NN_WEIGHTS_QUANTISED;
   fovea_nn_linear_rows_init(&rows, &linear, ROWS, x, y);
-  return fovea_nn_linear_run(&linear, &rows, e, error);
+  const fovea_status exact = fovea_nn_linear_run(&linear, &rows, e, error);
+  linear.mode = FOVEA_MODE_INT8;
+  return exact ? exact : fovea_nn_linear_run(&linear, &rows, e, error);
 }
 
 static int has_meaning(const struct nn_scene *s) {

@@ -1,0 +1,17 @@
+/* Products of codes by SDOT. shared/nn/products.h says what each function does. */
+#ifndef FOVEA_ARCH_NEON_DOT_NN_PRODUCTS_LAYER_H
+#define FOVEA_ARCH_NEON_DOT_NN_PRODUCTS_LAYER_H
+
+#include "../../neon/nn/products_sums.h"
+
+/* Six rows beside a panel: 24 sums, four words of weights and one of x take 29 of 32 registers. */
+#define FOVEA_NN_INT8_VECTORS     4
+#define FOVEA_NN_INT8_TILE_ROWS   6
+#define FOVEA_NN_INT8_ROW_STEP    2
+#define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(2) TILE(4) TILE(6)
+
+FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
+  return vdotq_s32(sum, w, x);
+}
+
+#endif

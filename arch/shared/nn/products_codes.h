@@ -1,0 +1,115 @@
+/* Codes of rows for linear layers in int8 mode (docs/numerics.md, section 16): measured, made and packed. Part of
+ * products.h. */
+#ifndef FOVEA_ARCH_SHARED_NN_PRODUCTS_CODES_H
+#define FOVEA_ARCH_SHARED_NN_PRODUCTS_CODES_H
+
+#include "../../nn_kernels.h"
+#include "../int8_numbers.h"
+#include "../types.h"
+#include "products_weights.h"
+
+#include <string.h>
+
+/* LANES numbers of a row of a type that is a constant; the last ones of `dim` with zeros after them. */
+FOVEA_INLINE vec int8_numbers(const void *row, int64_t d, int64_t dim, const fovea_type type) {
+  return dim - d < LANES ? typed_load_first(row, d, (int)(dim - d), type) : typed_load(row, d, type);
+}
+
+/* The sizes of the largest numbers of a row, in any lanes. */
+FOVEA_INLINE vec int8_largest_of_row(const void *row, int64_t dim, const fovea_type type) {
+  vec largest[2] = {vec_set1(0.0f), vec_set1(0.0f)};
+  int64_t d = 0;
+  FOVEA_NO_UNROLL
+  for (; d + 2 * LANES <= dim; d += 2 * LANES) {
+    largest[0] = vec_max_size(vec_abs(typed_load(row, d, type)), largest[0]);
+    largest[1] = vec_max_size(vec_abs(typed_load(row, d + LANES, type)), largest[1]);
+  }
+  FOVEA_NO_UNROLL
+  for (; d < dim; d += LANES) largest[0] = vec_max_size(vec_abs(int8_numbers(row, d, dim, type)), largest[0]);
+  return vec_max_size(largest[0], largest[1]);
+}
+
+FOVEA_KERNEL void FOVEA_NAME(nn_measure)(const fovea_nn_measure_args *args) {
+  for (int row = 0; row < args->rows; row++) {
+    const void *x = typed_at(args->x.data, row * args->x.stride, args->x.type);
+    vec largest = vec_set1(0.0f);
+    TYPED(args->x.type, largest = int8_largest_of_row(x, args->dim, constant))
+    largest = int8_or_lost(int8_largest_lane(largest));
+    vec_store_first(args->scales + row, int8_scale(largest), 1);
+    vec_store_first(args->factors + row, int8_factor(largest), 1);
+  }
+}
+
+/* Where codes are made before they are packed. Vectors reach over the end. */
+typedef struct int8_bytes {
+  uint8_t code[FOVEA_DOT_PIECE + 16];
+} int8_bytes;
+
+FOVEA_INLINE void int8_codes_of_type(const void *x, int count, vec factor, vec shift, const fovea_type type,
+                                     int8_bytes *bytes) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i += LANES)
+    vec_store_bytes(bytes->code + i, int8_code(int8_numbers(x, i, count, type), factor, shift));
+}
+
+/* Up to FOVEA_DOT_PIECE codes of a row from dim d on, over codes of 0. */
+FOVEA_INLINE void int8_codes_of(const fovea_nn_codes_args *args, int row, int64_t d, int count, uint8_t offset,
+                                int8_bytes *bytes) {
+  const void *x = typed_at(args->x.data, row * args->x.stride + d, args->x.type);
+  const vec shift = vec_set1(INT8_SHIFT + (float)offset), factor = vec_set1(args->factors[row]);
+  if (args->scales[row] != args->scales[row]) return;
+  TYPED(args->x.type, int8_codes_of_type(x, count, factor, shift, constant, bytes))
+}
+
+/* Chunks of words of a row from word `word` on, where a chunk begins. `plain` is args->plain, as a constant. */
+FOVEA_INLINE void int8_put_chunks(const fovea_nn_codes_args *args, const int plain, int row, int64_t word,
+                                  int count, const uint8_t *bytes) {
+  const int chunk = plain ? 1 : INT8_CHUNK, size = plain ? FOVEA_NN_WORD_CODES : INT8_WORD_BYTES;
+  const int64_t step = (int64_t)args->tile_rows * chunk * size;
+  char *to = (char *)args->to + word / chunk * step + row * chunk * size;
+  FOVEA_NO_UNROLL
+  for (; count > 0; count -= chunk, to += step) {
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < chunk; i++, bytes += FOVEA_NN_WORD_CODES) {
+      if (plain)
+        memcpy(to + i * size, bytes, FOVEA_NN_WORD_CODES);
+      else
+        int8_pack(bytes, to + i * size);
+    }
+  }
+}
+
+/* Adds codes to the sums of their groups. */
+FOVEA_INLINE void int8_add_codes(const fovea_nn_codes_args *args, int row, int64_t d, int count, int offset,
+                                 const int8_bytes *bytes) {
+  const int64_t group = args->group > 0 ? args->group : args->dims;
+  for (int i = 0; i < count;) {
+    const int64_t rest = group - (d + i) % group;
+    const int end = rest < count - i ? i + (int)rest : count;
+    int total = 0;
+    for (; i < end; i++) total += (int8_t)(uint8_t)(bytes->code[i] - offset);
+    args->sums[(d + i - 1) / group * args->tile_rows + row] += (float)total; /* exact: below 2^24 */
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(nn_codes)(const fovea_nn_codes_args *args) {
+  const uint8_t offset = args->plain ? 0 : INT8_OFFSET;
+  const int64_t groups = args->group > 0 ? (args->dims + args->group - 1) / args->group : 1;
+  if (args->sums && !args->begun) memset(args->sums, 0, (size_t)(groups * args->tile_rows) * sizeof(float));
+  for (int row = 0; row < args->tile_rows; row++) {
+    for (int64_t d = 0; d < args->dims; d += FOVEA_DOT_PIECE) {
+      const int count = args->dims - d < FOVEA_DOT_PIECE ? (int)(args->dims - d) : FOVEA_DOT_PIECE;
+      int8_bytes bytes;
+      memset(&bytes, offset, sizeof bytes);
+      if (row < args->rows) int8_codes_of(args, row, d, count, offset, &bytes);
+      const int words = (count + FOVEA_NN_WORD_CODES - 1) / FOVEA_NN_WORD_CODES;
+      if (args->plain)
+        int8_put_chunks(args, 1, row, d / FOVEA_NN_WORD_CODES, words, bytes.code);
+      else
+        int8_put_chunks(args, 0, row, d / FOVEA_NN_WORD_CODES, words, bytes.code);
+      if (args->sums && row < args->rows) int8_add_codes(args, row, d, count, offset, &bytes);
+    }
+  }
+}
+
+#endif
