@@ -5,13 +5,13 @@
 
 enum {
   LINE = 64,
-  ROW_STEP = 32,           /* packed rows and sums come in whole steps of any kernels */
-  STACK_ROWS = ROW_STEP,   /* of a task without memory */
-  MOST_ROWS = 512,         /* of a task with memory, so that weights are read a few times only */
+  ROW_STEP = 32,         /* packed rows and sums come in whole steps of any kernels */
+  STACK_ROWS = ROW_STEP, /* of a task without memory */
+  MOST_ROWS = 512,       /* of a task with memory, so that weights are read a few times only */
   BLOCK_BYTES = 1 << 20, /* of packed rows of a task: they stay in the second-level cache */
   WORKER_TASKS = 4,
   LEAST_SHARE = 1 << 10, /* bytes that a tile fetches */
-  WIDE_ROWS = 8 /* rows that are copied as f32 at a time */
+  WIDE_ROWS = 8          /* rows that are copied as f32 at a time */
 };
 
 static int64_t parts_of(int64_t count, int64_t most) {
@@ -159,12 +159,14 @@ static bf16_ahead look_ahead(const bf16_task *task, const bf16_part *part) {
   if (group == part->end || (group + 1) * FOVEA_NN_OUTS > outs) return ahead;
   ahead.weights = fovea_element(l->weights, FOVEA_BF16, dim * outs + group * FOVEA_NN_OUTS * FOVEA_DOT_PIECE);
   ahead.bytes = dims / FOVEA_DOT_PIECE * ahead.piece_bytes;
-  for (ahead.share = LEAST_SHARE; ahead.share < ahead.piece_bytes && ahead.share * tiles < ahead.bytes;) ahead.share *= 2;
+  for (ahead.share = LEAST_SHARE; ahead.share < ahead.piece_bytes && ahead.share * tiles < ahead.bytes;)
+    ahead.share *= 2;
   return ahead;
 }
 
 /* The share of tile `index`. */
-static void set_ahead(const bf16_ahead *ahead, const bf16_part *part, int64_t index, fovea_nn_bf16_tile_args *args) {
+static void set_ahead(const bf16_ahead *ahead, const bf16_part *part, int64_t index,
+                      fovea_nn_bf16_tile_args *args) {
   const int64_t place = index * ahead->share, steps = parts_of(part->dims, FOVEA_NN_BF16_GROUP);
   args->lines = 0;
   if (!ahead->weights || place >= ahead->bytes) return;
@@ -173,7 +175,8 @@ static void set_ahead(const bf16_ahead *ahead, const bf16_part *part, int64_t in
 }
 
 /* Some panels at a time for all rows, so that they stay in the first-level cache. */
-static void multiply(const bf16_task *task, const bf16_part *part, const fovea_nn_bf16_panels *panels, const char *x) {
+static void multiply(const bf16_task *task, const bf16_part *part, const fovea_nn_bf16_panels *panels,
+                     const char *x) {
   const fovea_nn_bf16_kernels *k = task->job->bf16;
   const bf16_ahead ahead = look_ahead(task, part);
   int64_t tile = 0;
@@ -187,7 +190,8 @@ static void multiply(const bf16_task *task, const bf16_part *part, const fovea_n
       args.sums = task->sums + row * FOVEA_NN_OUTS + panel * FOVEA_NN_PANEL;
       set_ahead(&ahead, part, tile, &args);
       k->tile(&args);
-      if (part->is_last) finish(task, row, args.rows, part->group * FOVEA_NN_PANELS + panel, args.panels.panels, args.sums);
+      if (part->is_last)
+        finish(task, row, args.rows, part->group * FOVEA_NN_PANELS + panel, args.panels.panels, args.sums);
     }
   }
 }
@@ -234,7 +238,8 @@ static int64_t column_begin(const fovea_nn_bf16_job *job, int64_t column) {
 void fovea_nn_bf16_task(const void *data, int64_t index, int worker) {
   const fovea_nn_bf16_job *job = data;
   const int64_t column = index % job->columns, row = index / job->columns * job->block_rows;
-  const int64_t rest = job->rows->rows - row, begin = column_begin(job, column), end = column_begin(job, column + 1);
+  const int64_t rest = job->rows->rows - row, begin = column_begin(job, column),
+                end = column_begin(job, column + 1);
   bf16_task task = {.job = job, .row = row, .rows = (int)(rest < job->block_rows ? rest : job->block_rows)};
   if (task.rows <= 0) return; /* blocks are whole steps, so the last may be empty */
   fovea_float_state caller = fovea_float_begin();

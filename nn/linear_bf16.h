@@ -12,10 +12,10 @@ typedef struct fovea_nn_bf16_job {
   const fovea_nn_kernels *kernels;
   const fovea_nn_bf16_kernels *bf16;
   int64_t block_rows, row_blocks;
-  int64_t groups, columns;               /* of outputs; blocks of them */
-  int64_t x_stride;                      /* bytes of a packed row */
-  size_t weights, sums, task_bytes;      /* where parts of a task's memory begin, after packed rows; its size */
-  char *memory;                          /* task_bytes for each worker; NULL: the stack */
+  int64_t groups, columns;          /* of outputs; blocks of them */
+  int64_t x_stride;                 /* bytes of a packed row */
+  size_t weights, sums, task_bytes; /* where parts of a task's memory begin, after packed rows; its size */
+  char *memory;                     /* task_bytes for each worker; NULL: the stack */
 } fovea_nn_bf16_job;
 
 /* Cuts a layer for so many workers, with memory for each, or without. */

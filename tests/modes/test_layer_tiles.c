@@ -48,7 +48,8 @@ static void pack_weights(struct problem *p) {
 /* Outputs `smallness`, and each third after it, have small weights; 3: none have. */
 static void problem_create(struct problem *p, int smallness, struct generator *generator) {
   const fovea_nn_bf16_kernels *amx = &fovea_nn_bf16_amx;
-  for (int64_t i = 0; i < ROWS * p->in; i++) p->x[i] = generator_uniform(generator) * (i / p->in % 3 ? 1 : 0x1p-56f);
+  for (int64_t i = 0; i < ROWS * p->in; i++)
+    p->x[i] = generator_uniform(generator) * (i / p->in % 3 ? 1 : 0x1p-56f);
   for (int64_t i = 0; i < p->out * p->in; i++) p->weights[i] = bf16_number(i / p->in % 3 == smallness, generator);
   pack_weights(p);
   p->packed_stride = (p->in + 31) / 32 * 64;

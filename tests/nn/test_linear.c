@@ -41,7 +41,8 @@ static float expected_number(const struct layer *layer, int64_t row, int64_t out
   const fovea_nn_linear *l = &layer->linear;
   const int64_t place = row * l->out + out;
   const float *x = layer->x.numbers + row * l->in, *weights = layer->weights.numbers + out * l->in;
-  float y = l->mode == FOVEA_MODE_BF16 ? contract_mode_dot_bf16(x, weights, l->in) : contract_nn_dot(x, weights, l->in);
+  float y =
+      l->mode == FOVEA_MODE_BF16 ? contract_mode_dot_bf16(x, weights, l->in) : contract_nn_dot(x, weights, l->in);
   if (l->bias) y = y + layer->bias[out];
   y = contract_nn_activation(y, l->activation);
   if (layer->rows.gate) y = y * layer->gate.numbers[place];
@@ -493,9 +494,9 @@ static void test_mode_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),          cmocka_unit_test(test_types),     cmocka_unit_test(test_epilogues),
-      cmocka_unit_test(test_bf16),           cmocka_unit_test(test_threads),   cmocka_unit_test(test_rows_alone),
-      cmocka_unit_test(test_stream),         cmocka_unit_test(test_many_rows), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_sizes),          cmocka_unit_test(test_types),       cmocka_unit_test(test_epilogues),
+      cmocka_unit_test(test_bf16),           cmocka_unit_test(test_threads),     cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_stream),         cmocka_unit_test(test_many_rows),   cmocka_unit_test(test_scratch),
       cmocka_unit_test(test_scratch_errors), cmocka_unit_test(test_mode_errors), cmocka_unit_test(test_bf16_mode),
       cmocka_unit_test(test_bf16_tasks),     cmocka_unit_test(test_amx),
   };

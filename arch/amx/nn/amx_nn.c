@@ -34,7 +34,8 @@ FOVEA_KERNEL static void pack(const fovea_nn_bf16_pack_args *args) {
     uint16_t *to = (uint16_t *)(void *)(args->to + row * args->to_stride);
     FOVEA_NO_UNROLL
     for (int d = 0; d < args->dims; d += GROUP) {
-      for (int i = 0; i < GROUP; i += LANES) vec_store_bf16(to + d + i, number(load_some(x + d + i, args->dims - d - i)));
+      for (int i = 0; i < GROUP; i += LANES)
+        vec_store_bf16(to + d + i, number(load_some(x + d + i, args->dims - d - i)));
     }
   }
 }
@@ -122,7 +123,7 @@ FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const
   }
 }
 
-#define SUMS(args, i, j) ((args)->sums + (i) * TILE * FOVEA_NN_OUTS + (j) * FOVEA_NN_PANEL)
+#define SUMS(args, i, j) ((args)->sums + (i)*TILE * FOVEA_NN_OUTS + (j)*FOVEA_NN_PANEL)
 #define MOVE(move, args, first, tiles, panels)                                                                     \
   do {                                                                                                             \
     move(0, SUMS(args, 0, first));                                                                                 \
@@ -139,7 +140,8 @@ FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const
 #define LOAD(tile, place)  _tile_loadd(tile, place, FOVEA_NN_OUTS * 4)
 #define STORE(tile, place) _tile_stored(tile, place, FOVEA_NN_OUTS * 4)
 
-FOVEA_INLINE void multiply_tiles(const fovea_nn_bf16_tile_args *args, int first, const int tiles, const int panels) {
+FOVEA_INLINE void multiply_tiles(const fovea_nn_bf16_tile_args *args, int first, const int tiles,
+                                 const int panels) {
   if (args->begun) {
     tiles_see_memory(args->sums);
     MOVE(LOAD, args, first, tiles, panels);

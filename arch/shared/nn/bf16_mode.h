@@ -27,8 +27,9 @@ typedef struct bf16_mode_tile {
 #define BF16_PLACE(v) ((v)*LANES / FOVEA_NN_PANEL * panel_stride + (v)*LANES % FOVEA_NN_PANEL * 2)
 
 /* One item of all rows. */
-FOVEA_INLINE void bf16_mode_item(const int rows, const int vectors, const int whole, const float *x, int64_t x_stride,
-                                 const uint16_t *weights, int64_t panel_stride, bf16_mode_tile *tile) {
+FOVEA_INLINE void bf16_mode_item(const int rows, const int vectors, const int whole, const float *x,
+                                 int64_t x_stride, const uint16_t *weights, int64_t panel_stride,
+                                 bf16_mode_tile *tile) {
   vec even[FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_VECTORS];
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) bf16_load_item(weights + BF16_PLACE(v), whole, &even[v], &odd[v]);

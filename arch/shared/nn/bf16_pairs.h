@@ -19,8 +19,9 @@ FOVEA_KERNEL static void bf16_mode_pack(const fovea_nn_bf16_pack_args *args) {
     FOVEA_NO_UNROLL
     for (int d = 0; d < padded; d += LANES) {
       const int rest = args->dims - d;
-      vec_store_fours(to + d,
-                      rest >= LANES ? vec_load(x + d) : rest > 0 ? vec_load_first(x + d, rest) : vec_set1(0.0f));
+      vec_store_fours(to + d, rest >= LANES ? vec_load(x + d)
+                              : rest > 0    ? vec_load_first(x + d, rest)
+                                            : vec_set1(0.0f));
     }
   }
 }
