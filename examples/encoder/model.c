@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include "../stories/digest.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -90,13 +92,7 @@ bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *atten
 }
 
 uint64_t model_digest(const float *numbers, int count) {
-  uint64_t digest = 0xcbf29ce484222325u;
-  for (int i = 0; i < count; i++) {
-    uint32_t bits;
-    memcpy(&bits, &numbers[i], sizeof bits);
-    for (int shift = 0; shift < 32; shift += 8) digest = (digest ^ (bits >> shift & 0xff)) * 0x100000001b3u;
-  }
-  return digest;
+  return digest_numbers(digest_begin, numbers, count);
 }
 
 double model_distance(const float *numbers, const double *expected, int count) {

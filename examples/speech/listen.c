@@ -2,6 +2,7 @@
 
 #include "listen.h"
 
+#include "../stories/digest.h"
 #include "mel.h"
 
 #include <fovea/stream.h>
@@ -145,11 +146,5 @@ void heard_free(struct heard *heard) {
 }
 
 uint64_t heard_digest(const struct heard *heard) {
-  uint64_t digest = 0xcbf29ce484222325u;
-  for (int64_t i = 0; i < heard->frames * MODEL_DIM; i++) {
-    uint32_t bits;
-    memcpy(&bits, &heard->rows[i], sizeof bits);
-    for (int byte = 0; byte < 4; byte++) digest = (digest ^ (bits >> (8 * byte) & 255)) * 0x100000001b3u;
-  }
-  return digest;
+  return digest_numbers(digest_begin, heard->rows, heard->frames * MODEL_DIM);
 }

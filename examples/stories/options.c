@@ -1,6 +1,7 @@
 #include "options.h"
 
-#include <errno.h>
+#include "words.h"
+
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,45 +38,10 @@ const char options_help[] =
     "change the text.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
 
-/* A word that an option's value may be. */
-struct choice {
-  const char *word;
-  int value;
-};
-
 static const struct choice kinds[] = {
     {"contiguous", CACHE_CONTIGUOUS}, {"paged", CACHE_PAGED}, {"ring", CACHE_RING}, {NULL, 0}};
 static const struct choice types[] = {{"f32", FOVEA_F32}, {"f16", FOVEA_F16}, {"bf16", FOVEA_BF16}, {NULL, 0}};
 static const struct choice layouts[] = {{"rows", FOVEA_KEYS_IN_ROWS}, {"panels", FOVEA_KEYS_IN_PANELS}, {NULL, 0}};
-
-static bool choose(const char *name, const char *word, const struct choice *choices, int *value,
-                   struct failure *failure) {
-  for (; choices->word; choices++)
-    if (strcmp(choices->word, word) == 0) {
-      *value = choices->value;
-      return true;
-    }
-  return refuse(failure, "%s has no '%s'; --help lists what there is", name, word);
-}
-
-static bool read_whole(const char *name, const char *word, int64_t least, int64_t most, int64_t *value,
-                       struct failure *failure) {
-  char *end;
-  errno = 0;
-  const long long number = strtoll(word, &end, 10);
-  if (end == word || *end || errno || number < least || number > most)
-    return refuse(failure, "%s is '%s'; it must be a whole number from %lld to %lld", name, word, (long long)least,
-                  (long long)most);
-  *value = number;
-  return true;
-}
-
-static bool read_temperature(const char *word, double *value, struct failure *failure) {
-  char *end;
-  *value = strtod(word, &end);
-  if (end != word && !*end && *value >= 0 && *value <= DBL_MAX) return true;
-  return refuse(failure, "--temperature is '%s'; it must be a number from 0 on", word);
-}
 
 static bool read_scale(const char *word, double *value, struct failure *failure) {
   char *end;
@@ -109,29 +75,29 @@ static bool read_option(struct options *options, const char *name, const char *w
   int choice = 0;
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
     if (strcmp(name, numbers[i].name) == 0)
-      return read_whole(name, word, numbers[i].least, NUMBER_LIMIT, numbers[i].value, failure);
-  if (strcmp(name, "--temperature") == 0) return read_temperature(word, &options->temperature, failure);
+      return words_whole(name, word, numbers[i].least, NUMBER_LIMIT, numbers[i].value, failure);
+  if (strcmp(name, "--temperature") == 0) return words_temperature(word, &options->temperature, failure);
   if (strcmp(name, "--isa") == 0) {
     session->isa = word;
   } else if (strcmp(name, "--seed") == 0) {
-    if (!read_whole(name, word, 0, NUMBER_LIMIT, &whole, failure)) return false;
+    if (!words_whole(name, word, 0, NUMBER_LIMIT, &whole, failure)) return false;
     options->seed = (uint64_t)whole;
     options->has_seed = true;
   } else if (strcmp(name, "--threads") == 0) {
-    if (!read_whole(name, word, 0, THREAD_LIMIT, &whole, failure)) return false;
+    if (!words_whole(name, word, 0, THREAD_LIMIT, &whole, failure)) return false;
     session->threads = (int)whole;
   } else if (strcmp(name, "--cache") == 0) {
-    if (!choose(name, word, kinds, &choice, failure)) return false;
+    if (!words_choose(name, word, kinds, &choice, failure)) return false;
     session->cache = (enum cache_kind)choice;
   } else if (strcmp(name, "--type") == 0) {
-    if (!choose(name, word, types, &choice, failure)) return false;
+    if (!words_choose(name, word, types, &choice, failure)) return false;
     session->type = (fovea_type)choice;
   } else if (strcmp(name, "--format") == 0) {
     return read_formats(options, word, failure);
   } else if (strcmp(name, "--scale") == 0) {
     return read_scale(word, &session->narrow.scale, failure);
   } else if (strcmp(name, "--keys") == 0) {
-    if (!choose(name, word, layouts, &choice, failure)) return false;
+    if (!words_choose(name, word, layouts, &choice, failure)) return false;
     session->key_layout = (fovea_key_layout)choice;
   } else {
     return refuse(failure, "there is no option %s; --help lists what there is", name);

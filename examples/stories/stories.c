@@ -36,15 +36,6 @@ static void free_inputs(struct inputs *inputs) {
   model_free(&inputs->model);
 }
 
-/* Writes a token's text, without control characters that could disturb a terminal. */
-static void print_token(const struct tokenizer *tokenizer, int32_t before, int32_t token) {
-  char bytes[256];
-  const size_t length = tokenizer_decode(tokenizer, before, token, bytes, sizeof bytes);
-  for (size_t i = 0; i < length; i++)
-    if ((unsigned char)bytes[i] >= ' ' || bytes[i] == '\n' || bytes[i] == '\t') putchar(bytes[i]);
-  fflush(stdout);
-}
-
 /* Without a window a text may be as long as the model's training texts. */
 static bool choose_length(struct options *options, const struct inputs *inputs, struct failure *failure) {
   const int64_t longest = inputs->model.longest, prompt = inputs->prompt_count;
@@ -78,14 +69,14 @@ static bool tell(struct session *session, const struct options *options, const s
   uint64_t state = options->seed;
   if (!session_feed(session, inputs->prompt, inputs->prompt_count, failure)) return false;
   for (int64_t i = 1; i < inputs->prompt_count; i++)
-    print_token(tokenizer, inputs->prompt[i - 1], inputs->prompt[i]);
+    tokenizer_print(tokenizer, inputs->prompt[i - 1], inputs->prompt[i]);
   int32_t before = inputs->prompt[inputs->prompt_count - 1];
   for (int64_t i = 0; i < options->steps; i++) {
     const int32_t token = options->temperature > 0
                               ? sample_randomly(session->logits, vocabulary, options->temperature, &state)
                               : sample_greedily(session->logits, vocabulary);
     if (token == TOKEN_BEGIN || token == TOKEN_END) break; /* a story ends where the next one begins */
-    print_token(tokenizer, before, token);
+    tokenizer_print(tokenizer, before, token);
     if (!session_feed(session, &token, 1, failure)) return false;
     before = text->tokens[text->count++] = token;
   }

@@ -50,23 +50,32 @@ static bool read_tokens(struct tokenizer *tokenizer, const char *path, struct fa
   return true;
 }
 
-bool tokenizer_read(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure) {
+bool tokenizer_create(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure) {
   *tokenizer = (struct tokenizer){.count = (int32_t)vocabulary};
   if (vocabulary <= TOKEN_END)
     return refuse(failure, "%s: the model has %lld tokens; it needs those that begin and end a text", path,
                   (long long)vocabulary);
-  if (!file_read(&tokenizer->file, path, failure)) return false;
   const size_t size = (size_t)vocabulary * sizeof *tokenizer->tokens;
   tokenizer->tokens = calloc(1, size);
   tokenizer->sorted = malloc(size);
-  const bool room = tokenizer->tokens && tokenizer->sorted;
-  if (!room) refuse(failure, "no memory for %d tokens", (int)tokenizer->count);
-  if (!room || !read_tokens(tokenizer, path, failure)) {
+  if (tokenizer->tokens && tokenizer->sorted) return true;
+  tokenizer_free(tokenizer);
+  return refuse(failure, "no memory for %lld tokens", (long long)vocabulary);
+}
+
+void tokenizer_sort(struct tokenizer *tokenizer) {
+  const size_t count = (size_t)tokenizer->count;
+  memcpy(tokenizer->sorted, tokenizer->tokens, count * sizeof *tokenizer->sorted);
+  qsort(tokenizer->sorted, count, sizeof *tokenizer->sorted, compare_texts);
+}
+
+bool tokenizer_read(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure) {
+  if (!tokenizer_create(tokenizer, path, vocabulary, failure)) return false;
+  if (!file_read(&tokenizer->file, path, failure) || !read_tokens(tokenizer, path, failure)) {
     tokenizer_free(tokenizer);
     return false;
   }
-  memcpy(tokenizer->sorted, tokenizer->tokens, size);
-  qsort(tokenizer->sorted, (size_t)vocabulary, sizeof *tokenizer->sorted, compare_texts);
+  tokenizer_sort(tokenizer);
   return true;
 }
 
@@ -184,4 +193,12 @@ size_t tokenizer_decode(const struct tokenizer *tokenizer, int32_t before, int32
   if (length > size) length = size;
   memcpy(bytes, text, length);
   return length;
+}
+
+void tokenizer_print(const struct tokenizer *tokenizer, int32_t before, int32_t token) {
+  char bytes[256];
+  const size_t length = tokenizer_decode(tokenizer, before, token, bytes, sizeof bytes);
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char)bytes[i] >= ' ' || bytes[i] == '\n' || bytes[i] == '\t') putchar(bytes[i]);
+  fflush(stdout);
 }

@@ -23,6 +23,12 @@ struct tokenizer {
 };
 
 bool tokenizer_read(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure);
+
+/* The two halves of it, for tokens from elsewhere: room for `vocabulary` tokens, which the caller fills, with texts in
+ * memory at `file.bytes`; then the order of their texts. `path` is for a refusal. */
+bool tokenizer_create(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure);
+void tokenizer_sort(struct tokenizer *tokenizer);
+
 void tokenizer_free(struct tokenizer *tokenizer);
 
 /* TOKEN_BEGIN and the tokens of a text. free() the result. */
@@ -31,5 +37,8 @@ bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, int32
 
 /* Writes at most `size` bytes of a token's text after another token, and returns how many. */
 size_t tokenizer_decode(const struct tokenizer *tokenizer, int32_t before, int32_t token, char *bytes, size_t size);
+
+/* Prints a token's text after another token, without control characters that could disturb a terminal. */
+void tokenizer_print(const struct tokenizer *tokenizer, int32_t before, int32_t token);
 
 #endif
