@@ -86,8 +86,7 @@ void tokenizer_free(struct tokenizer *tokenizer) {
   *tokenizer = (struct tokenizer){0};
 }
 
-/* The first token with that text; NULL if there is none. */
-static const struct token *find(const struct tokenizer *tokenizer, const char *text, int32_t length) {
+const struct token *tokenizer_find(const struct tokenizer *tokenizer, const char *text, int32_t length) {
   const struct token wanted = {.text = text, .length = length, .number = -1};
   int32_t low = 0, high = tokenizer->count;
   while (low < high) {
@@ -114,11 +113,11 @@ static int32_t character_length(const char *text) {
 static bool encode_characters(const struct tokenizer *tokenizer, const char *text, int32_t *tokens, int64_t *count,
                               struct failure *failure) {
   tokens[(*count)++] = TOKEN_BEGIN;
-  const struct token *space = find(tokenizer, " ", 1); /* these models expect a space before every text */
+  const struct token *space = tokenizer_find(tokenizer, " ", 1); /* these models expect a space before every text */
   if (*text && space) tokens[(*count)++] = space->number;
   while (*text) {
     const int32_t length = character_length(text);
-    const struct token *whole = find(tokenizer, text, length);
+    const struct token *whole = tokenizer_find(tokenizer, text, length);
     for (int32_t i = 0; i < (whole ? 1 : length); i++) {
       const int32_t number = whole ? whole->number : TOKEN_FIRST_BYTE + (unsigned char)text[i];
       if (number >= tokenizer->count)
@@ -135,7 +134,7 @@ static const struct token *merged(const struct tokenizer *tokenizer, int32_t lef
   const struct token *first = &tokenizer->tokens[left], *second = &tokenizer->tokens[right];
   memcpy(joined, first->text, (size_t)first->length);
   memcpy(joined + first->length, second->text, (size_t)second->length);
-  return find(tokenizer, joined, first->length + second->length);
+  return tokenizer_find(tokenizer, joined, first->length + second->length);
 }
 
 /* Merges the two neighbours that make the token with the highest score, the leftmost if scores are equal, until no

@@ -31,6 +31,9 @@ void tokenizer_sort(struct tokenizer *tokenizer);
 
 void tokenizer_free(struct tokenizer *tokenizer);
 
+/* The first token with that text; NULL if there is none. */
+const struct token *tokenizer_find(const struct tokenizer *tokenizer, const char *text, int32_t length);
+
 /* TOKEN_BEGIN and the tokens of a text. free() the result. */
 bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, int32_t **tokens, int64_t *count,
                       struct failure *failure);

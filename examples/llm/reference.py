@@ -1,0 +1,162 @@
+"""A model of Llama's kind in NumPy, without a line of the library: its tokens, its logits, and how tokens are drawn."""
+
+import math
+import re
+import struct
+
+import numpy
+
+import make_gguf
+
+
+def numbers_of(tensor, kind):
+    """What a reader of the file gets, exactly."""
+    data = make_gguf.data_of(tensor, kind)
+    if kind.startswith("q"):
+        halves, size = (2, 20) if kind == "q4_1" else (1, 34 if kind == "q8_0" else 18)
+        blocks = numpy.frombuffer(data, numpy.uint8).reshape(-1, size)
+        scales = blocks[:, :2 * halves].copy().view(numpy.float16).astype(numpy.float64)
+        codes = blocks[:, 2 * halves:]
+        if kind == "q8_0":
+            codes = codes.view(numpy.int8)
+        else:
+            codes = numpy.concatenate([codes & 15, codes >> 4], 1) - (8.0 if kind == "q4_0" else 0.0)
+        numbers = codes * scales[:, :1] + (scales[:, 1:] if halves == 2 else 0)
+        return numbers.astype(numpy.float32).astype(numpy.float64).reshape(tensor.shape)
+    return numpy.frombuffer(data, "f4" if kind == "f32" else "f2").reshape(tensor.shape).astype(numpy.float64)
+
+
+def rounded(rows, cache):
+    """Rows of heads, as a cache of that type keeps them."""
+    if cache == "f16":
+        return rows.astype(numpy.float32).astype(numpy.float16).astype(rows.dtype)
+    if cache == "q8_0":
+        return numbers_of(rows, "q8_0").astype(rows.dtype)
+    return rows
+
+
+class Model:
+    """All passes are in `dtype`; `cache` is the type of keys and values."""
+
+    def __init__(self, values, tensors, dtype=numpy.float64, cache="f32"):
+        self.values, self.dtype, self.cache = values, dtype, cache
+        self.tensors = {name: numbers_of(*tensor).astype(dtype) for name, tensor in tensors.items()}
+        self.heads, self.kv_heads = (values[f"llama.attention.head_count{end}"] for end in ("", "_kv"))
+
+    def norm(self, x, name):
+        eps = self.dtype(numpy.float32(self.values["llama.attention.layer_norm_rms_epsilon"]))
+        return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + eps) * self.tensors[name]
+
+    def rotated(self, x):
+        """Neighbours of (positions, heads, dims) are pairs."""
+        dims = x.shape[-1]
+        base = self.values.get("llama.rope.freq_base", 10000.0)
+        angles = numpy.arange(len(x))[:, None, None] * base ** (-numpy.arange(0, dims, 2) / dims)
+        cos, sin = numpy.cos(angles).astype(self.dtype), numpy.sin(angles).astype(self.dtype)
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return numpy.stack([even * cos - odd * sin, odd * cos + even * sin], -1).reshape(x.shape)
+
+    def attention(self, x, layer):
+        def heads(name, count):
+            return (x @ self.tensors[f"{layer}.{name}.weight"].T).reshape(len(x), count, -1)
+
+        q = self.rotated(heads("attn_q", self.heads))
+        k = rounded(self.rotated(heads("attn_k", self.kv_heads)), self.cache)
+        v = rounded(heads("attn_v", self.kv_heads), self.cache)
+        k, v = (numpy.repeat(rows, self.heads // self.kv_heads, 1) for rows in (k, v))
+        scores = numpy.einsum("ihd,jhd->hij", q, k) / self.dtype(math.sqrt(q.shape[-1]))
+        scores = numpy.where(numpy.tri(len(x), dtype=bool), scores, self.dtype(-math.inf))
+        weights = numpy.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        out = numpy.einsum("hij,jhd->ihd", weights, v).reshape(len(x), -1)
+        return out @ self.tensors[f"{layer}.attn_output.weight"].T
+
+    def logits(self, tokens):
+        """Of each position."""
+        x = self.tensors["token_embd.weight"][tokens]
+        for index in range(self.values["llama.block_count"]):
+            layer = f"blk.{index}"
+            x = x + self.attention(self.norm(x, f"{layer}.attn_norm.weight"), layer)
+            y = self.norm(x, f"{layer}.ffn_norm.weight")
+            gate, up = (y @ self.tensors[f"{layer}.{name}.weight"].T for name in ("ffn_gate", "ffn_up"))
+            x = x + (gate / (1 + numpy.exp(-gate)) * up) @ self.tensors[f"{layer}.ffn_down.weight"].T
+        head = self.tensors.get("output.weight", self.tensors["token_embd.weight"])
+        return self.norm(x, "output_norm.weight") @ head.T
+
+
+def encode_by_merges(values, prompt):
+    """Marks are tokens; words are digits, or letters or other signs with a space before them, or spaces."""
+    tokens = {token: number for number, token in enumerate(values["tokenizer.ggml.tokens"])}
+    ranks = {tuple(merge.split(" ")): rank for rank, merge in enumerate(values["tokenizer.ggml.merges"])}
+    characters, found = make_gguf.characters_of_bytes(), []
+    letters = r"[^\W\d_]|[^\x00-\x7f]"
+    pattern = rf"'s|'t|'re|'ve|'m|'ll|'d| ?(?:{letters})+| ?(?:(?!{letters})[^\s\d])+|\s+(?!\S)|\s+"
+    for part in re.split(r"(<\|im_start\|>|<\|im_end\|>|<\|endoftext\|>|[0-9])", prompt):
+        if part in tokens and part.startswith("<|"):
+            found.append(tokens[part])
+            continue
+        for word in re.findall(pattern, part) if not part.isdigit() else [part]:
+            pieces = [characters[byte] for byte in word.encode()]
+            while True:
+                pairs = [(ranks[pair], i) for i, pair in enumerate(zip(pieces, pieces[1:])) if pair in ranks]
+                if not pairs:
+                    break
+                place = min(pairs)[1]
+                pieces[place:place + 2] = ["".join(pieces[place:place + 2])]
+            found += [tokens[piece] for piece in pieces]
+    return found
+
+
+def encode(values, prompt):
+    """Characters, or else their bytes; then the neighbours that make the token with the highest score are merged."""
+    if values["tokenizer.ggml.model"] == "gpt2":
+        return encode_by_merges(values, prompt)
+    tokens, scores = values["tokenizer.ggml.tokens"], values["tokenizer.ggml.scores"]
+    numbers = {token: number for number, token in enumerate(tokens)}
+    words = []
+    for character in ("\u2581" + prompt.replace(" ", "\u2581") if prompt else ""):
+        words += [character] if character in numbers else [f"<0x{byte:02X}>" for byte in character.encode()]
+    while True:
+        pairs = [(-scores[numbers[a + b]], i) for i, (a, b) in enumerate(zip(words, words[1:])) if a + b in numbers]
+        if not pairs:
+            return [1] + [numbers[word] for word in words]
+        place = min(pairs)[1]
+        words[place:place + 2] = [words[place] + words[place + 1]]
+
+
+def decode(values, tokens):
+    """What is printed of tokens: no control characters, and no space at the begin."""
+    words, parts = [values["tokenizer.ggml.tokens"][token] for token in tokens], []
+    characters = make_gguf.characters_of_bytes()
+    for before, token, word in zip([2, *tokens], tokens, words):
+        if values["tokenizer.ggml.model"] == "gpt2":
+            part = bytes(characters.index(character) for character in word)
+        else:
+            part = bytes([token - 3]) if 3 <= token < 259 else word.replace("\u2581", " ").encode()
+        if token != 1:  # the begin
+            parts.append(part[1:] if before == 1 and part.startswith(b" ") else part)
+    return bytes(byte for byte in b"".join(parts) if byte >= 32 or byte in b"\n\t")
+
+
+def draw(logits, temperature, state):
+    """A token by SplitMix64, and the generator's next state."""
+    mask = 2 ** 64 - 1
+    state = (state + 0x9e3779b97f4a7c15) & mask
+    bits = state
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9 & mask
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111eb & mask
+    chosen = ((bits ^ bits >> 31) >> 11) / 2 ** 53
+    weights = numpy.exp((logits.astype(numpy.float64) - float(logits.max())) / temperature)
+    return int(numpy.searchsorted(numpy.cumsum(weights), chosen * weights.sum(), "right")), state
+
+
+def digest(data, start=0xcbf29ce484222325):
+    """FNV-1a of bytes."""
+    for byte in data:
+        start = (start ^ byte) * 0x100000001b3 % 2 ** 64
+    return start
+
+
+def digest_of_texts(texts):
+    """Of the logits of each text, then of these digests."""
+    return digest(b"".join(struct.pack("<Q", digest(rows.astype("<f4").tobytes())) for rows in texts))
