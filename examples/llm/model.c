@@ -77,7 +77,26 @@ static bool pack(struct model *model, fovea_nn_linear *linear, const fovea_execu
   return true;
 }
 
-/* A matrix of the file becomes a linear layer: f32 and f16 as they are, the numbers of blocks as f32. */
+/* Packs blocks of codes, which stay codes. */
+static bool pack_codes(struct model *model, fovea_nn_linear *linear, const struct gguf_tensor *tensor,
+                       const fovea_execution *execution, struct failure *failure) {
+  const fovea_nn_format format = tensor->type == GGUF_Q4_0   ? FOVEA_NN_FORMAT_Q4_0
+                                 : tensor->type == GGUF_Q4_1 ? FOVEA_NN_FORMAT_Q4_1
+                                                             : FOVEA_NN_FORMAT_Q8_0;
+  fovea_nn_codes codes;
+  fovea_error error;
+  size_t bytes;
+  fovea_nn_codes_init(&codes, format, linear->in, linear->out, tensor->data);
+  if (fovea_nn_codes_size(&codes, &bytes, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
+  void *packed = allocate(model, (int64_t)bytes, failure);
+  if (!packed) return false;
+  if (fovea_nn_pack_codes(&codes, packed, execution, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
+  linear->weights = packed;
+  linear->layout = FOVEA_NN_WEIGHTS_QUANTISED;
+  return true;
+}
+
+/* A matrix of the file becomes a linear layer of the same numbers. */
 static bool read_linear(struct model *model, fovea_nn_linear *linear, const char *name, int64_t in, int64_t out,
                         const fovea_execution *execution, struct failure *failure) {
   const struct gguf_tensor *tensor;
@@ -85,13 +104,7 @@ static bool read_linear(struct model *model, fovea_nn_linear *linear, const char
   fovea_nn_linear_init(linear, in, out, tensor->data);
   if (tensor->type == GGUF_F16) linear->weight_type = FOVEA_F16;
   if (tensor->type == GGUF_F32 || tensor->type == GGUF_F16) return pack(model, linear, execution, failure);
-  float *numbers = malloc((size_t)(in * out) * sizeof *numbers);
-  if (!numbers) return refuse(failure, "no memory for the numbers of %s", name);
-  gguf_widen(tensor, numbers);
-  linear->weights = numbers;
-  const bool done = pack(model, linear, execution, failure);
-  free(numbers);
-  return done;
+  return pack_codes(model, linear, tensor, execution, failure);
 }
 
 static bool read_norm(struct model *model, fovea_nn_norm *norm, const char *name, double eps,

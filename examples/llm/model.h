@@ -5,6 +5,7 @@
 #include "gguf.h"
 
 #include <fovea/encoder.h>
+#include <fovea/weights.h>
 
 struct layer {
   fovea_nn_linear query, key, value, output, gate, up, down;
