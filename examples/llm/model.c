@@ -93,6 +93,8 @@ static bool pack_codes(struct model *model, fovea_nn_linear *linear, const struc
   if (fovea_nn_pack_codes(&codes, packed, execution, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
   linear->weights = packed;
   linear->layout = FOVEA_NN_WEIGHTS_QUANTISED;
+  linear->mode = model->mode;
+  model->has_codes = true;
   return true;
 }
 
@@ -197,6 +199,11 @@ static bool check_taken(const struct gguf *gguf, struct failure *failure) {
   return true;
 }
 
+static bool check_mode(const struct model *model, struct failure *failure) {
+  return model->mode == FOVEA_MODE_EXACT || model->has_codes ||
+         refuse(failure, "%s: --int8 is for quantised weights, of which it has none", model->gguf.path);
+}
+
 static bool make_room(struct model *model, struct failure *failure) {
   const size_t layers = (size_t)model->layers;
   model->layer = calloc(layers, sizeof *model->layer);
@@ -204,11 +211,12 @@ static bool make_room(struct model *model, struct failure *failure) {
   return (model->layer && model->pieces) || refuse(failure, "no memory for %zu layers", layers);
 }
 
-bool model_open(struct model *model, const char *path, const fovea_execution *execution, struct failure *failure) {
-  *model = (struct model){.layer = NULL};
+bool model_open(struct model *model, const char *path, fovea_mode mode, const fovea_execution *execution,
+                struct failure *failure) {
+  *model = (struct model){.mode = mode};
   if (!gguf_read(&model->gguf, path, failure)) return false;
   if (read_sizes(model, failure) && read_rotary(model, failure) && make_room(model, failure) &&
-      read_layers(model, execution, failure) && check_taken(&model->gguf, failure))
+      read_layers(model, execution, failure) && check_taken(&model->gguf, failure) && check_mode(model, failure))
     return true;
   model_close(model);
   return false;

@@ -27,13 +27,16 @@ struct model {
   fovea_nn_encoder encoder; /* all of the above */
   fovea_nn_linear head;     /* makes logits of its rows */
 
-  void **pieces; /* of memory, with packed weights */
+  fovea_mode mode; /* of layers with quantised weights */
+  bool has_codes;  /* there are such layers */
+  void **pieces;   /* of memory, with packed weights */
   int64_t piece_count;
 };
 
 /* Reads a file and packs its weights, by the threads and the isa of the execution. Tensors and values of the file that
- * would make another model of it are refused. */
-bool model_open(struct model *model, const char *path, const fovea_execution *execution, struct failure *failure);
+ * would make another model of it are refused, and int8 mode if no weights are quantised. */
+bool model_open(struct model *model, const char *path, fovea_mode mode, const fovea_execution *execution,
+                struct failure *failure);
 void model_close(struct model *model);
 
 #endif

@@ -15,6 +15,7 @@ const char options_help[] =
     "  --temperature X    0: always the likeliest token (default); 1: as the model has it\n"
     "  --seed N           of the generators, for other temperatures than 0 (1)\n"
     "  --cache TYPE       of keys and values: q8_0 (default), f16 or f32\n"
+    "  --int8             multiplies codes by codes where weights are quantised: for long prompts, with errors\n"
     "  --page N           positions of a page of the cache (16)\n"
     "  --batch N          prompts at a time, at most; the others wait (8)\n"
     "  --chunk N          tokens of a prompt that go through the layers at once, at most (64)\n"
@@ -26,7 +27,7 @@ const char options_help[] =
     "  --logits FILE      writes the logits after each prompt and after each token, in f32\n"
     "  --stats            lines on stderr: tokens a second, and how large the cache is\n"
     "\n"
-    "Only the model, the prompt, --cache, --temperature and --seed change the text of a prompt.\n"
+    "Only the model, the prompt, --cache, --int8, --temperature and --seed change the text of a prompt.\n"
     "Exit status 0; 1 if --check found other bits; 2 with one line on stderr that says what was wrong.\n";
 
 static const struct choice types[] = {{"q8_0", CACHE_Q8_0}, {"f16", CACHE_F16}, {"f32", CACHE_F32}, {NULL, 0}};
@@ -74,6 +75,8 @@ bool options_read(struct options *options, int count, char **arguments, struct f
     }
     if (strcmp(name, "--check") == 0) {
       options->check = true;
+    } else if (strcmp(name, "--int8") == 0) {
+      options->mode = FOVEA_MODE_INT8;
     } else if (strcmp(name, "--stats") == 0) {
       options->stats = true;
     } else if (strncmp(name, "--", 2) == 0) {

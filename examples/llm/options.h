@@ -9,6 +9,7 @@ struct options {
   char **prompts; /* of the command line: an array of its own */
   int64_t prompt_count, steps;
   struct engine_options engine; /* all fields but `longest` */
+  fovea_mode mode;              /* of layers with quantised weights: exact, or int8 */
   uint64_t seed;
   const char *logits; /* a file to write; NULL: none */
   bool has_seed, check, stats, help;

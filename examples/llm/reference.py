@@ -36,12 +36,19 @@ def rounded(rows, cache):
 
 
 class Model:
-    """All passes are in `dtype`; `cache` is the type of keys and values."""
+    """All passes are in `dtype`; `cache` is the type of keys and values. int8: rows that go through a layer become
+    codes with one scale."""
 
-    def __init__(self, values, tensors, dtype=numpy.float64, cache="f32"):
-        self.values, self.dtype, self.cache = values, dtype, cache
+    def __init__(self, values, tensors, dtype=numpy.float64, cache="f32", int8=False):
+        self.values, self.dtype, self.cache, self.int8 = values, dtype, cache, int8
         self.tensors = {name: numbers_of(*tensor).astype(dtype) for name, tensor in tensors.items()}
         self.heads, self.kv_heads = (values[f"llama.attention.head_count{end}"] for end in ("", "_kv"))
+
+    def linear(self, x, name):
+        if self.int8:
+            scale = abs(x).max(-1, keepdims=True) / 127
+            x = numpy.rint(x / scale) * scale
+        return x @ self.tensors[name].T
 
     def norm(self, x, name):
         eps = self.dtype(numpy.float32(self.values["llama.attention.layer_norm_rms_epsilon"]))
@@ -58,7 +65,7 @@ class Model:
 
     def attention(self, x, layer):
         def heads(name, count):
-            return (x @ self.tensors[f"{layer}.{name}.weight"].T).reshape(len(x), count, -1)
+            return self.linear(x, f"{layer}.{name}.weight").reshape(len(x), count, -1)
 
         q = self.rotated(heads("attn_q", self.heads))
         k = rounded(self.rotated(heads("attn_k", self.kv_heads)), self.cache)
@@ -69,7 +76,7 @@ class Model:
         weights = numpy.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         out = numpy.einsum("hij,jhd->ihd", weights, v).reshape(len(x), -1)
-        return out @ self.tensors[f"{layer}.attn_output.weight"].T
+        return self.linear(out, f"{layer}.attn_output.weight")
 
     def logits(self, tokens):
         """Of each position."""
@@ -78,10 +85,10 @@ class Model:
             layer = f"blk.{index}"
             x = x + self.attention(self.norm(x, f"{layer}.attn_norm.weight"), layer)
             y = self.norm(x, f"{layer}.ffn_norm.weight")
-            gate, up = (y @ self.tensors[f"{layer}.{name}.weight"].T for name in ("ffn_gate", "ffn_up"))
-            x = x + (gate / (1 + numpy.exp(-gate)) * up) @ self.tensors[f"{layer}.ffn_down.weight"].T
-        head = self.tensors.get("output.weight", self.tensors["token_embd.weight"])
-        return self.norm(x, "output_norm.weight") @ head.T
+            gate, up = (self.linear(y, f"{layer}.{name}.weight") for name in ("ffn_gate", "ffn_up"))
+            x = x + self.linear(gate / (1 + numpy.exp(-gate)) * up, f"{layer}.ffn_down.weight")
+        head = "output.weight" if "output.weight" in self.tensors else "token_embd.weight"
+        return self.linear(self.norm(x, "output_norm.weight"), head)
 
 
 def encode_by_merges(values, prompt):

@@ -70,15 +70,16 @@ class Answers(Folder):
         self.assertEqual(at, len(rows))
         return texts
 
-    def compare(self, kind, cache, tied):
-        """The program computes in f32, and so does NumPy here: errors of both are of one size. Caches round what
-        differs by little to one of two neighbours: few of their roundings differ, so their logits may differ by a
-        quarter of what all roundings change."""
+    def compare(self, kind, cache, tied, int8):
+        """The program computes in f32, and so does NumPy here: errors of both are of one size. Caches and int8 mode
+        round what differs by little to one of two neighbours: few of their roundings differ, so their logits may differ
+        by a quarter of what all roundings change."""
         values, tensors = make_gguf.make(self.path, "tiny", kind, tied)
-        data = self.logits(*PROMPTS, "--steps", STEPS, "--cache", cache)
+        words = [*PROMPTS, "--steps", STEPS, "--cache", cache] + ["--int8"] * int8
+        data = self.logits(*words)
         texts = self.texts(values, data, lambda row, _: int(row.argmax()))
-        models = [reference.Model(values, tensors, dtype, stored) for dtype, stored in
-                  ((numpy.float64, cache), (numpy.float32, "f32"), (numpy.float64, "f32"))]
+        models = [reference.Model(values, tensors, *how) for how in
+                  ((numpy.float64, cache, int8), (numpy.float32, "f32"), (numpy.float64, "f32"))]
         error = single = rounding = 0
         for prompt, (tokens, rows) in zip(PROMPTS, texts):
             read = tokens[:len(reference.encode(values, prompt)) + len(rows) - 1]  # the last token is not read
@@ -88,15 +89,15 @@ class Answers(Folder):
             rounding = max(rounding, abs(expected - plain).max())
         self.assertLess(error, 4 * single + rounding / 4)
         wanted = [reference.decode(values, tokens) for tokens, _ in texts]
-        told = self.output(*PROMPTS, "--steps", STEPS, "--cache", cache)
-        self.assertEqual(told, b"".join(b"%s\n" % text for text in wanted))
+        self.assertEqual(self.output(*words), b"".join(b"%s\n" % text for text in wanted))
 
     def test_float64(self):
-        for kind, cache, tied in (("f32", "f32", False), ("f16", "f32", True), ("q8_0", "f32", False),
-                                  ("q4_0", "f32", True), ("q4_1", "f32", False), ("f32", "f16", True),
-                                  ("q8_0", "q8_0", True)):
-            with self.subTest(kind=kind, cache=cache):
-                self.compare(kind, cache, tied)
+        for kind, cache, tied, int8 in (
+                ("f32", "f32", False, 0), ("f16", "f32", True, 0), ("q8_0", "f32", False, 0), ("q4_0", "f32", True, 0),
+                ("q4_1", "f32", False, 0), ("f32", "f16", True, 0), ("q8_0", "q8_0", True, 0),
+                ("q8_0", "f32", False, 1), ("q4_1", "q8_0", True, 1)):
+            with self.subTest(kind=kind, cache=cache, int8=int8):
+                self.compare(kind, cache, tied, int8)
 
     def test_one_digest(self):
         """The same logits in every way, and the digest that Python finds."""
@@ -107,12 +108,17 @@ class Answers(Folder):
                       ["--chunk", 1, "--page", 100]):
             self.assertEqual(self.logits(*common, *words), data, words)
         self.assertNotEqual(self.logits(*common, "--cache", "f16"), data)
+        self.refused("--int8 is for quantised weights", "a", "--int8")
         texts = self.texts(values, data, lambda row, _: int(row.argmax()))
         *_, first, second, _ = self.output(*common, "--check").decode(errors="replace").split("\n")
         self.assertEqual(first, f"digest {reference.digest_of_texts([rows for _, rows in texts]):016x}")
         ways, sets = map(int, re.fullmatch(r"the same bits in (\d+) ways, on (\d+) instruction sets", second).groups())
         self.assertEqual(ways, 12 * sets)
         self.assertGreaterEqual(sets, 1)
+        make_gguf.make(self.path, "tiny", "q4_0")
+        self.assertNotEqual(self.logits(*common, "--int8"), self.logits(*common))
+        checked = self.output(*common, "--int8", "--check").decode(errors="replace")
+        self.assertIn(f"the same bits in {ways} ways", checked)
 
     def test_merges(self):
         """Prompts by byte pair encoding, for one step: logits and texts are those of the tokens that Python finds."""
