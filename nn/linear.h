@@ -72,8 +72,5 @@ uint64_t fovea_nn_layers_bytes(const fovea_nn_layer_use *layers, int count, cons
 void fovea_nn_linear_task(const void *data, int64_t task, int worker);
 /* The same for few rows and quantised weights. */
 void fovea_nn_codes_task(const void *data, int64_t task, int worker);
-/* Writes results: `rows` rows from `row` on, `outs` outputs from `out` on. Rows of sums have FOVEA_NN_OUTS. */
-void fovea_nn_finish_sums(const fovea_nn_linear_job *job, int64_t row, int rows, int64_t out, int outs,
-                          const float *sums);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
+#include "linear_finish.h"
 
 enum {
   LINE = 64,
@@ -13,10 +14,6 @@ enum {
   LEAST_SHARE = 1 << 10, /* bytes that a tile fetches */
   WIDE_ROWS = 8          /* rows that are copied as f32 at a time */
 };
-
-static int64_t parts_of(int64_t count, int64_t most) {
-  return count / most + (count % most > 0);
-}
 
 static size_t aligned(int64_t bytes) {
   return (size_t)fovea_nn_padded(bytes, FOVEA_SCRATCH_ALIGNMENT);
@@ -40,10 +37,11 @@ void fovea_nn_cut_bf16(const fovea_nn_linear *linear, const fovea_nn_linear_rows
   *job = (fovea_nn_bf16_job){.linear = linear, .rows = rows, .kernels = kernels, .bf16 = bf16};
   job->x_stride = packed_stride(has_memory ? linear->in : FOVEA_DOT_PIECE, bf16->x_bytes);
   const int64_t most = most_rows(job, has_memory), wanted = (int64_t)WORKER_TASKS * workers;
-  job->row_blocks = parts_of(rows->rows, most);
-  job->block_rows = fovea_nn_padded(parts_of(rows->rows, job->row_blocks > 0 ? job->row_blocks : 1), ROW_STEP);
-  job->groups = parts_of(linear->out, FOVEA_NN_OUTS);
-  job->columns = workers <= 1 ? 1 : parts_of(wanted, job->row_blocks > 0 ? job->row_blocks : 1);
+  job->row_blocks = fovea_nn_parts_of(rows->rows, most);
+  job->block_rows =
+      fovea_nn_padded(fovea_nn_parts_of(rows->rows, job->row_blocks > 0 ? job->row_blocks : 1), ROW_STEP);
+  job->groups = fovea_nn_parts_of(linear->out, FOVEA_NN_OUTS);
+  job->columns = workers <= 1 ? 1 : fovea_nn_parts_of(wanted, job->row_blocks > 0 ? job->row_blocks : 1);
   if (job->columns > job->groups) job->columns = job->groups;
   if (!has_memory) return;
   const int64_t most_block = rows->rows < most ? fovea_nn_padded(rows->rows, ROW_STEP) : most;
@@ -110,29 +108,16 @@ static fovea_nn_bf16_panels find_panels(const bf16_task *task, int64_t group, in
   return panels;
 }
 
-static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out) {
-  fovea_nn_rows rows = {NULL, type, stride};
-  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, row * stride + out);
-  return rows;
-}
-
 /* Rows and panels of the task whose sums are done. */
 static void finish(const bf16_task *task, int first, int rows, int64_t panel, int panels, const float *sums) {
-  const fovea_nn_linear *l = task->job->linear;
-  const fovea_nn_linear_rows *r = task->job->rows;
-  const int64_t row = task->row + first, out = panel * FOVEA_NN_PANEL, rest = l->out - out;
-  const fovea_nn_finish_args args = {
-      .sums = sums,
-      .sum_stride = FOVEA_NN_OUTS,
-      .rows = rows,
-      .outs = (int)(rest < panels * FOVEA_NN_PANEL ? rest : panels * FOVEA_NN_PANEL),
-      .bias = l->bias ? l->bias + out : NULL,
-      .activation = l->activation,
-      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, row, out),
-      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, row, out),
-      .y = rows_at(r->y, r->y_type, r->y_stride, row, out),
-  };
-  task->job->kernels->finish(&args);
+  const fovea_nn_bf16_job *job = task->job;
+  const fovea_nn_done done = {sums,
+                              FOVEA_NN_OUTS,
+                              .row = task->row + first,
+                              .out = panel * FOVEA_NN_PANEL,
+                              .rows = rows,
+                              .outs = panels * FOVEA_NN_PANEL};
+  fovea_nn_finish(job->linear, job->rows, job->kernels, &done);
 }
 
 /* A part of the dims for a group. */
@@ -153,7 +138,7 @@ static bf16_ahead look_ahead(const bf16_task *task, const bf16_part *part) {
   const int64_t outs = fovea_nn_padded(l->out, FOVEA_NN_PANEL), size = (int64_t)sizeof(uint16_t);
   const int64_t group = part->group + part->is_last, dim = part->is_last ? 0 : part->dim + part->dims;
   const int64_t dims = dims_from(l->in, dim, part->dims) / FOVEA_DOT_PIECE * FOVEA_DOT_PIECE;
-  const int64_t tiles = parts_of(task->rows, ROW_STEP) * FOVEA_NN_PANELS / task->job->bf16->panels;
+  const int64_t tiles = fovea_nn_parts_of(task->rows, ROW_STEP) * FOVEA_NN_PANELS / task->job->bf16->panels;
   bf16_ahead ahead = {.piece_stride = FOVEA_DOT_PIECE * outs * size,
                       .piece_bytes = (int64_t)FOVEA_DOT_PIECE * FOVEA_NN_OUTS * size};
   if (group == part->end || (group + 1) * FOVEA_NN_OUTS > outs) return ahead;
@@ -167,11 +152,11 @@ static bf16_ahead look_ahead(const bf16_task *task, const bf16_part *part) {
 /* The share of tile `index`. */
 static void set_ahead(const bf16_ahead *ahead, const bf16_part *part, int64_t index,
                       fovea_nn_bf16_tile_args *args) {
-  const int64_t place = index * ahead->share, steps = parts_of(part->dims, FOVEA_NN_BF16_GROUP);
+  const int64_t place = index * ahead->share, steps = fovea_nn_parts_of(part->dims, FOVEA_NN_BF16_GROUP);
   args->lines = 0;
   if (!ahead->weights || place >= ahead->bytes) return;
   args->ahead = ahead->weights + place / ahead->piece_bytes * ahead->piece_stride + place % ahead->piece_bytes;
-  args->lines = (int)parts_of(ahead->share, LINE * steps);
+  args->lines = (int)fovea_nn_parts_of(ahead->share, LINE * steps);
 }
 
 /* Some panels at a time for all rows, so that they stay in the first-level cache. */
@@ -229,17 +214,11 @@ static void run_on_stack(const bf16_task *given, int64_t begin, int64_t end) {
   compute(&task, begin, end);
 }
 
-/* The first group of a block of columns. */
-static int64_t column_begin(const fovea_nn_bf16_job *job, int64_t column) {
-  const int64_t more = job->groups % job->columns;
-  return job->groups / job->columns * column + (column < more ? column : more);
-}
-
 void fovea_nn_bf16_task(const void *data, int64_t index, int worker) {
   const fovea_nn_bf16_job *job = data;
   const int64_t column = index % job->columns, row = index / job->columns * job->block_rows;
-  const int64_t rest = job->rows->rows - row, begin = column_begin(job, column),
-                end = column_begin(job, column + 1);
+  const int64_t rest = job->rows->rows - row, begin = fovea_nn_part_begin(job->groups, job->columns, column),
+                end = fovea_nn_part_begin(job->groups, job->columns, column + 1);
   bf16_task task = {.job = job, .row = row, .rows = (int)(rest < job->block_rows ? rest : job->block_rows)};
   if (task.rows <= 0) return; /* blocks are whole steps, so the last may be empty */
   fovea_float_state caller = fovea_float_begin();

@@ -3,6 +3,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
 #include "linear.h"
+#include "linear_finish.h"
 #include "quantised.h"
 
 /* Groups of outputs from what is multiplied to what is prefetched. */
@@ -105,7 +106,7 @@ static void multiply_piece(const fovea_nn_linear_job *job, const codes_piece *pi
 
 void fovea_nn_codes_task(const void *data, int64_t task, int worker) {
   const fovea_nn_linear_job *job = data;
-  const int64_t in = job->linear->in, out = job->linear->out, first = task * job->task_groups;
+  const int64_t in = job->linear->in, first = task * job->task_groups;
   const int groups = least(job->column_groups - first, (int)job->task_groups), rows = (int)job->rows->rows;
   codes_memory memory;
   fovea_float_state caller = fovea_float_begin();
@@ -116,7 +117,8 @@ void fovea_nn_codes_task(const void *data, int64_t task, int worker) {
   }
   for (int group = 0; group < groups; group++) {
     const int64_t begin = (first + group) * FOVEA_NN_OUTS;
-    fovea_nn_finish_sums(job, 0, rows, begin, least(out - begin, FOVEA_NN_OUTS), memory.sums[group]);
+    const fovea_nn_done done = {memory.sums[group], FOVEA_NN_OUTS, 0, begin, rows, FOVEA_NN_OUTS};
+    fovea_nn_finish(job->linear, job->rows, job->kernels, &done);
   }
   fovea_float_end(caller);
 }

@@ -6,6 +6,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
 #include "layer_scratch.h"
+#include "linear_finish.h"
 
 /* Bytes of codes that share the second-level cache with weights; dims of a task on the stack; and its memory. */
 enum { CODES_BYTES = 512 << 10, STACK_DIMS = 4 * FOVEA_DOT_PIECE, STACK_BYTES = 44 << 10 };
@@ -17,25 +18,15 @@ _Static_assert(STACK_BYTES >= FOVEA_NN_INT8_ROWS * (STACK_DIMS / FOVEA_NN_WORD_C
 /* Tasks of each worker, so that none waits long for the last; the fewest tiles and outputs of a smaller task. */
 enum { WORKER_TASKS = 4, LEAST_TILES = 2, LEAST_OUTS = 128 };
 
-static int64_t parts_of(int64_t count, int64_t most) {
-  return count / most + (count % most > 0);
-}
-
-/* The first of `parts` even parts of `count`. */
-static int64_t part_begin(int64_t count, int64_t parts, int64_t part) {
-  const int64_t more = count % parts;
-  return count / parts * part + (part < more ? part : more);
-}
-
 /* Words of four codes of so many dims, in whole steps. */
 static int64_t words_of(const fovea_nn_int8 *int8, int64_t dims) {
   const int64_t step = int8->codes->word_step;
-  return parts_of(parts_of(dims, FOVEA_NN_WORD_CODES), step) * step;
+  return fovea_nn_parts_of(fovea_nn_parts_of(dims, FOVEA_NN_WORD_CODES), step) * step;
 }
 
 /* Groups of dims from the beginning of a piece on. */
 static int64_t groups_of(const fovea_nn_quantised_header *header, int64_t dims) {
-  return header->group == 0 ? 1 : parts_of(dims, header->group);
+  return header->group == 0 ? 1 : fovea_nn_parts_of(dims, header->group);
 }
 
 /* Tiles of rows of a task: their codes stay in the second-level cache. */
@@ -75,9 +66,9 @@ int64_t fovea_nn_int8_tasks(const fovea_nn_int8 *int8) {
 
 /* Blocks of half the size, if there are enough in one. */
 static int halve(int64_t count, int64_t least, int64_t *blocks) {
-  const int64_t block = parts_of(count, *blocks);
+  const int64_t block = fovea_nn_parts_of(count, *blocks);
   if (block < 2 * least) return 0;
-  *blocks = parts_of(count, block / 2);
+  *blocks = fovea_nn_parts_of(count, block / 2);
   return 1;
 }
 
@@ -87,14 +78,15 @@ void fovea_nn_cut_int8(const fovea_nn_linear *linear, const fovea_nn_linear_rows
   *int8 = (fovea_nn_int8){.linear = linear, .rows = rows, .kernels = kernels, .codes = codes, .columns = 1};
   int8->header = fovea_nn_quantised_header_of(linear->weights);
   int8->dims = has_scratch || linear->in < STACK_DIMS ? linear->in : STACK_DIMS;
-  const int64_t steps = parts_of(rows->rows, codes->row_step), outs = parts_of(LEAST_OUTS, codes->tile_outs);
-  int8->tiles = rows->rows > 0 ? parts_of(rows->rows, codes->tile_rows) : 1;
+  const int64_t steps = fovea_nn_parts_of(rows->rows, codes->row_step),
+                outs = fovea_nn_parts_of(LEAST_OUTS, codes->tile_outs);
+  int8->tiles = rows->rows > 0 ? fovea_nn_parts_of(rows->rows, codes->tile_rows) : 1;
   int8->tile_steps = steps / int8->tiles;
   int8->taller = steps % int8->tiles;
-  int8->groups = parts_of(linear->out, codes->tile_outs);
+  int8->groups = fovea_nn_parts_of(linear->out, codes->tile_outs);
   const int64_t tiles = has_scratch ? most_tiles(int8) : 1;
   lay_out(int8, tiles);
-  int8->row_blocks = parts_of(int8->tiles, tiles);
+  int8->row_blocks = fovea_nn_parts_of(int8->tiles, tiles);
   const int64_t wanted = workers > 1 ? (int64_t)WORKER_TASKS * workers : 1;
   while (int8->row_blocks < wanted && int8->row_blocks * int8->columns < wanted) {
     if (halve(int8->tiles, LEAST_TILES, &int8->row_blocks)) continue;
@@ -208,7 +200,7 @@ static fovea_nn_quantised_args weights_of(const fovea_nn_int8 *int8, int64_t gro
       .values = h->values,
       .weights = weights + place,
       .panel_stride = h->out - out > FOVEA_NN_PANEL ? panel : 0,
-      .piece_stride = parts_of(h->out, FOVEA_NN_PANEL) * panel,
+      .piece_stride = fovea_nn_parts_of(h->out, FOVEA_NN_PANEL) * panel,
       .pieces = run->pieces,
       .dims = run->dims,
   };
@@ -230,30 +222,13 @@ static int32_t *starts_at(const int8_task *task, const int8_run *run) {
   return (int32_t *)(void *)(task->memory + int8->parts.starts) + group * int8->codes->tile_outs;
 }
 
-static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out) {
-  fovea_nn_rows rows = {NULL, type, stride};
-  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, row * stride + out);
-  return rows;
-}
-
 static void finish(const int8_task *task, int64_t t, int64_t group) {
   const fovea_nn_int8 *int8 = task->int8;
-  const fovea_nn_linear *l = int8->linear;
-  const fovea_nn_linear_rows *r = int8->rows;
   const int tile_outs = int8->codes->tile_outs;
-  const int64_t row = tile_begin(int8, task->tile + t), out = group * tile_outs, rest = l->out - out;
-  const fovea_nn_finish_args args = {
-      .sums = floats_of(task, int8->parts.sums, 0, 0),
-      .sum_stride = tile_outs,
-      .rows = rows_of(int8, task->tile + t),
-      .outs = (int)(rest < tile_outs ? rest : tile_outs),
-      .bias = l->bias ? l->bias + out : NULL,
-      .activation = l->activation,
-      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, row, out),
-      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, row, out),
-      .y = rows_at(r->y, r->y_type, r->y_stride, row, out),
-  };
-  int8->kernels->finish(&args);
+  const fovea_nn_done done = {floats_of(task, int8->parts.sums, 0, 0), tile_outs,
+                              .row = tile_begin(int8, task->tile + t), .out = group * tile_outs,
+                              .rows = rows_of(int8, task->tile + t),   .outs = tile_outs};
+  fovea_nn_finish(int8->linear, int8->rows, int8->kernels, &done);
 }
 
 static void prepare(const int8_task *task, int64_t group, const int8_range *range) {
@@ -318,10 +293,10 @@ void fovea_nn_int8_task(const void *data, int64_t index, int worker) {
   const fovea_nn_int8 *int8 = data;
   const int64_t column = index % int8->columns, block = index / int8->columns;
   int8_task task = {.int8 = int8,
-                    .tile = part_begin(int8->tiles, int8->row_blocks, block),
-                    .group = part_begin(int8->groups, int8->columns, column)};
-  task.tiles = part_begin(int8->tiles, int8->row_blocks, block + 1) - task.tile;
-  task.groups = part_begin(int8->groups, int8->columns, column + 1) - task.group;
+                    .tile = fovea_nn_part_begin(int8->tiles, int8->row_blocks, block),
+                    .group = fovea_nn_part_begin(int8->groups, int8->columns, column)};
+  task.tiles = fovea_nn_part_begin(int8->tiles, int8->row_blocks, block + 1) - task.tile;
+  task.groups = fovea_nn_part_begin(int8->groups, int8->columns, column + 1) - task.group;
   fovea_float_state caller = fovea_float_begin();
   if (int8->memory) {
     task.memory = int8->memory + (size_t)worker * int8->parts.size;

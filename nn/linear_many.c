@@ -8,19 +8,10 @@
 
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
+#include "linear_finish.h"
 #include "quantised.h"
 
 enum { LINE = 64, FEW_TILES = 2 }; /* bytes of a cache line; tiles that have more to fetch than one stream */
-
-/* The first of `parts` even parts of `count`. */
-static int64_t part_begin(int64_t count, int64_t parts, int64_t part) {
-  const int64_t more = count % parts;
-  return count / parts * part + (part < more ? part : more);
-}
-
-static int64_t parts_of(int64_t count, int64_t most) {
-  return count / most + (count % most > 0);
-}
 
 static size_t padded_floats(int64_t count) {
   return ((size_t)count * sizeof(float) + FOVEA_SCRATCH_ALIGNMENT - 1) / FOVEA_SCRATCH_ALIGNMENT *
@@ -70,31 +61,31 @@ int64_t fovea_nn_many_tasks(const fovea_nn_many *many) {
 static int64_t wanted_tasks(const fovea_nn_many *many, int workers) {
   const fovea_nn_kernels *k = many->kernels;
   const int64_t tile = (int64_t)k->tile_rows * k->tile_outs * many->linear->in;
-  const int64_t worth = product(many->tiles, many->groups) / parts_of(LEAST_WORK, tile);
+  const int64_t worth = product(many->tiles, many->groups) / fovea_nn_parts_of(LEAST_WORK, tile);
   const int64_t most = (int64_t)WORKER_TASKS * workers;
   return workers <= 1 ? 1 : worth < most ? worth : most;
 }
 
 /* Cuts one kind of blocks in halves. Returns 0 if they are as small as they should be. */
 static int halve(int64_t count, int64_t least, int64_t *blocks) {
-  const int64_t block = parts_of(count, *blocks);
+  const int64_t block = fovea_nn_parts_of(count, *blocks);
   if (block < 2 * least) return 0;
-  *blocks = parts_of(count, block / 2);
+  *blocks = fovea_nn_parts_of(count, block / 2);
   return 1;
 }
 
 int fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                       const fovea_nn_kernels *kernels, int workers, fovea_nn_many *many) {
   if (!kernels->tile || rows->rows < FOVEA_NN_MANY_LEAST_ROWS || rows->rows < kernels->tile_least) return 0;
-  if (linear->in < parts_of(kernels->many_weights, linear->out)) return 0;
+  if (linear->in < fovea_nn_parts_of(kernels->many_weights, linear->out)) return 0;
   *many = (fovea_nn_many){.linear = linear, .rows = rows, .kernels = kernels};
-  const int64_t pairs = parts_of(rows->rows, 2);
-  many->tiles = parts_of(rows->rows, kernels->tile_rows);
+  const int64_t pairs = fovea_nn_parts_of(rows->rows, 2);
+  many->tiles = fovea_nn_parts_of(rows->rows, kernels->tile_rows);
   many->tile_pairs = pairs / many->tiles;
   many->taller = pairs % many->tiles;
-  many->groups = parts_of(linear->out, kernels->tile_outs);
-  many->row_blocks = parts_of(many->tiles, kernels->task_tiles);
-  many->columns = parts_of(many->groups, kernels->task_outs / kernels->tile_outs);
+  many->groups = fovea_nn_parts_of(linear->out, kernels->tile_outs);
+  many->row_blocks = fovea_nn_parts_of(many->tiles, kernels->task_tiles);
+  many->columns = fovea_nn_parts_of(many->groups, kernels->task_outs / kernels->tile_outs);
   lay_out(many);
   const int64_t wanted = wanted_tasks(many, workers), outs = LEAST_OUTS / kernels->tile_outs;
   const int copies = weights_are_copied(linear);
@@ -202,34 +193,21 @@ static void place_weights(const many_task *task, const many_piece *piece, int gr
   if (rest <= FOVEA_NN_PANEL) args->panel_stride = 0;
 }
 
-static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out) {
-  fovea_nn_rows rows = {NULL, type, stride};
-  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, row * stride + out);
-  return rows;
-}
-
 static void finish(const many_task *task, int tile, int group, const float *sums) {
-  const fovea_nn_linear *l = task->many->linear;
-  const fovea_nn_linear_rows *r = task->many->rows;
-  const int tile_outs = task->many->kernels->tile_outs;
-  const int64_t row = task->rows[tile], out = (task->group + group) * tile_outs, rest = l->out - out;
-  const fovea_nn_finish_args args = {
-      .sums = sums,
-      .sum_stride = tile_outs,
-      .rows = rows_of(task, tile),
-      .outs = (int)(rest < tile_outs ? rest : tile_outs),
-      .bias = l->bias ? l->bias + out : NULL,
-      .activation = l->activation,
-      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, row, out),
-      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, row, out),
-      .y = rows_at(r->y, r->y_type, r->y_stride, row, out),
-  };
-  task->many->kernels->finish(&args);
+  const fovea_nn_many *many = task->many;
+  const int tile_outs = many->kernels->tile_outs;
+  const fovea_nn_done done = {sums,
+                              tile_outs,
+                              .row = task->rows[tile],
+                              .out = (task->group + group) * tile_outs,
+                              .rows = rows_of(task, tile),
+                              .outs = tile_outs};
+  fovea_nn_finish(many->linear, many->rows, many->kernels, &done);
 }
 
 /* The lines of the next weights that tile `tile` of `tiles` fetches. */
 static fovea_nn_ahead far_ahead(const char *begin, int64_t bytes, int tile, int tiles) {
-  const int64_t share = parts_of(bytes / LINE, tiles) * LINE, fetched = FOVEA_DOT_PIECE / 2 * LINE;
+  const int64_t share = fovea_nn_parts_of(bytes / LINE, tiles) * LINE, fetched = FOVEA_DOT_PIECE / 2 * LINE;
   return (fovea_nn_ahead){begin + tile * share, share <= fetched / 2 ? LINE / 2 : LINE};
 }
 
@@ -276,15 +254,15 @@ void fovea_nn_many_task(const void *data, int64_t index, int worker) {
   char *memory = many->memory + (size_t)worker * many->task_bytes;
   const int64_t column = index % many->columns, block = index / many->columns, in = many->linear->in;
   many_task task = {.many = many,
-                    .group = part_begin(many->groups, many->columns, column),
+                    .group = fovea_nn_part_begin(many->groups, many->columns, column),
                     .sums = (float *)(void *)(memory + many->sums),
                     .x = (float *)(void *)(memory + many->x),
                     .wide = (float *)(void *)(memory + many->wide),
                     .weights = (float *)(void *)(memory + many->weights)};
-  const int64_t tile = part_begin(many->tiles, many->row_blocks, block);
-  task.tiles = (int)(part_begin(many->tiles, many->row_blocks, block + 1) - tile);
+  const int64_t tile = fovea_nn_part_begin(many->tiles, many->row_blocks, block);
+  task.tiles = (int)(fovea_nn_part_begin(many->tiles, many->row_blocks, block + 1) - tile);
   for (int t = 0; t <= task.tiles; t++) task.rows[t] = tile_begin(many, tile + t);
-  task.groups = (int)(part_begin(many->groups, many->columns, column + 1) - task.group);
+  task.groups = (int)(fovea_nn_part_begin(many->groups, many->columns, column + 1) - task.group);
   fovea_float_state caller = fovea_float_begin();
   for (many_piece piece = {.dim = 0}; piece.dim < in; piece.dim += FOVEA_DOT_PIECE) {
     piece.dims = in - piece.dim < FOVEA_DOT_PIECE ? (int)(in - piece.dim) : FOVEA_DOT_PIECE;

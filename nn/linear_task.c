@@ -4,6 +4,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/types.h"
 #include "linear.h"
+#include "linear_finish.h"
 #include "quantised.h"
 
 typedef struct task_memory {
@@ -116,29 +117,6 @@ static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, cons
   return job->kernels->dot;
 }
 
-static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, int64_t row, int64_t out) {
-  fovea_nn_rows rows = {NULL, type, stride};
-  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, row * stride + out);
-  return rows;
-}
-
-void fovea_nn_finish_sums(const fovea_nn_linear_job *job, int64_t row, int rows, int64_t out, int outs,
-                          const float *sums) {
-  const fovea_nn_linear_rows *r = job->rows;
-  const fovea_nn_finish_args args = {
-      .sums = sums,
-      .sum_stride = FOVEA_NN_OUTS,
-      .rows = rows,
-      .outs = outs,
-      .bias = job->linear->bias ? job->linear->bias + out : NULL,
-      .activation = job->linear->activation,
-      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, row, out),
-      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, row, out),
-      .y = rows_at(r->y, r->y_type, r->y_stride, row, out),
-  };
-  job->kernels->finish(&args);
-}
-
 /* Multiplies what needs no copies. */
 static void multiply_in_place(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory) {
   const fovea_nn_linear *l = job->linear;
@@ -186,7 +164,8 @@ static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_
     else
       multiply(job, tile, memory);
   }
-  fovea_nn_finish_sums(job, tile->row, tile->rows, tile->out, tile->outs, memory->sums);
+  const fovea_nn_done done = {memory->sums, FOVEA_NN_OUTS, tile->row, tile->out, tile->rows, tile->outs};
+  fovea_nn_finish(job->linear, job->rows, job->kernels, &done);
 }
 
 void fovea_nn_linear_task(const void *data, int64_t task, int worker) {

@@ -1,0 +1,26 @@
+#include "linear_finish.h"
+
+#include "../src/base/types.h"
+
+static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, const fovea_nn_done *done) {
+  fovea_nn_rows rows = {NULL, type, stride};
+  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, done->row * stride + done->out);
+  return rows;
+}
+
+void fovea_nn_finish(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                     const fovea_nn_kernels *kernels, const fovea_nn_done *done) {
+  const int64_t rest = linear->out - done->out;
+  const fovea_nn_finish_args args = {
+      .sums = done->sums,
+      .sum_stride = done->sum_stride,
+      .rows = (int)done->rows,
+      .outs = (int)(rest < done->outs ? rest : done->outs),
+      .bias = linear->bias ? linear->bias + done->out : NULL,
+      .activation = linear->activation,
+      .gate = rows_at(rows->gate, rows->gate_type, rows->gate_stride, done),
+      .residual = rows_at(rows->residual, rows->residual_type, rows->residual_stride, done),
+      .y = rows_at(rows->y, rows->y_type, rows->y_stride, done),
+  };
+  kernels->finish(&args);
+}
