@@ -146,6 +146,7 @@ class Shell(unittest.TestCase):
 
     def shell(self, command, folder=None):
         return subprocess.run(["bash", "-c", command], cwd=folder or self.tree, env=self.environment, text=True,
+                              errors="replace", # a model of random weights writes any bytes
                               capture_output=True, check=False)
 
     def run_command(self, command, after):
