@@ -357,6 +357,12 @@ static double all_rows(const fovea_nn_performer_tensors *t) {
   return (double)t->batch * (double)t->heads * (double)t->q_len;
 }
 
+/* Of both, at most twice as much: a sum of products could be fused. */
+static double work_of_all(const fovea_nn_performer_call *call) {
+  const double keys = all_keys(&call->tensors), rows = all_rows(&call->tensors);
+  return work_of(call, 2 * (keys > rows ? keys : rows));
+}
+
 static void run(fovea_nn_performer_call *call, const layout *l, char *memory, int workers) {
   const fovea_nn_performer_tensors *t = &call->tensors;
   const int64_t heads = heads_of(call), chunks = heads * l->chunks;
@@ -381,7 +387,7 @@ static void run(fovea_nn_performer_call *call, const layout *l, char *memory, in
     fovea_nn_run_tasks(fovea_nn_causal_task, &job.causal, tasks, work_of(call, 2 * rows), workers, e);
     return;
   }
-  count = fovea_nn_workers_for(chunks > blocks ? chunks : blocks, work_of(call, keys + rows), workers, e);
+  count = fovea_nn_workers_for(chunks > blocks ? chunks : blocks, work_of_all(call), workers, e);
   (void)fovea_tasks_run(sum_task, &job, chunks, count, e, NULL);
   (void)fovea_tasks_run(root_task, &job, heads, count, e, NULL);
   (void)fovea_tasks_run(row_task, &job, blocks, count, e, NULL);
@@ -407,7 +413,7 @@ fovea_status fovea_nn_performer_run(const fovea_nn_performer *performer, const f
   const fovea_status status = fovea_nn_check_performer(performer, tensors, execution, &call, error);
   if (status || call.tensors.q_len == 0) return status;
   const layout l = lay_out(&call, fovea_nn_workers(&call.execution));
-  const double work = work_of(&call, all_keys(&call.tensors) + all_rows(&call.tensors));
+  const double work = work_of_all(&call);
   performer_run r = {&call, &l, fovea_nn_workers(&call.execution)};
   return fovea_nn_run_steps(run_steps, &r, &l.all, work, &call.execution, error);
 }
