@@ -110,10 +110,15 @@ static const uint64_t sine_series[SERIES] = {0x6487ed5110b4611a, 0x295779cc4b7ca
                                              0x004cb4b3398af617, 0x0002a0f0690fdcf0, 0x00000f183a7ef444,
                                              0x0000003d1e869a03, 0x00000000b7d6dcf9, 0x0000000001aaec33};
 
-static uint64_t alternating(const uint64_t series[SERIES], uint64_t square) {
-  uint64_t sum = series[SERIES - 1];
-  for (int k = SERIES - 2; k >= 0; k--) sum = series[k] - fovea_product_high(sum, square);
-  return sum;
+/* Both alternating sums, step by step together: neither waits for the other. */
+static void sum_series(uint64_t square, uint64_t *cosine, uint64_t *sine) {
+  uint64_t c = cosine_series[SERIES - 1], s = sine_series[SERIES - 1];
+  for (int k = SERIES - 2; k >= 0; k--) {
+    c = cosine_series[k] - fovea_product_high(c, square);
+    s = sine_series[k] - fovea_product_high(s, square);
+  }
+  *cosine = c;
+  *sine = s;
 }
 
 /* number / 2^bits, for numbers below 2^63. The result must not be subnormal. */
@@ -144,12 +149,13 @@ void fovea_angle_at(fovea_fraction turn, int64_t position, float *cosine, float 
   fovea_fraction rest = before ? fovea_fraction_subtract(eighth, angle) : fovea_fraction_subtract(angle, eighth);
 
   uint64_t part = fovea_fraction_shift_left(rest, 2).high; /* in quarter turns */
-  uint64_t square = fovea_product_high(part, part);
-  float c = float_of(alternating(cosine_series, square), 62), s = 0.0f;
+  uint64_t cosines, sines;
+  sum_series(fovea_product_high(part, part), &cosines, &sines);
+  float c = float_of(cosines, 62), s = 0.0f;
   if (rest.high | rest.low) {
     int zeros = leading_zeros(rest);
     uint64_t leading = fovea_fraction_shift_left(rest, zeros).high;
-    s = float_of(fovea_product_high(leading, alternating(sine_series, square)), 60 + zeros);
+    s = float_of(fovea_product_high(leading, sines), 60 + zeros);
   }
   if (before) s = -s;
   float along = quarter & 1 ? s : c, across = quarter & 1 ? c : s;
