@@ -103,6 +103,9 @@ typedef struct fovea_nn_pack_args {
 /* Dims of a group: a chain of its even dims and one of its odd dims. */
 #define FOVEA_NN_BF16_GROUP 32
 
+/* Sums and packed rows have memory for whole steps of rows. */
+#define FOVEA_NN_BF16_ROWS 32
+
 /* Packs rows of x as operands: rounded to bf16, 0 below 2^-56, and zeros up to whole groups. */
 typedef struct fovea_nn_bf16_pack_args {
   const float *x;
@@ -134,11 +137,10 @@ typedef struct fovea_nn_bf16_tile_args {
 } fovea_nn_bf16_tile_args;
 
 typedef struct fovea_nn_bf16_kernels {
-  int step;    /* rows are cut in multiples of it: sums and packed rows have memory for whole steps */
-  int x_bytes; /* of a packed number */
-  int dims;    /* whole pieces, */
-  int panels;  /* and panels that stay in the first-level cache while rows pass */
-  int least;   /* rows: fewer are faster with the kernels of the set */
+  int x_bytes;                       /* of a packed number */
+  int dims;                          /* whole pieces, */
+  int panels;                        /* and panels that stay in the first-level cache while rows pass */
+  int least;                         /* rows: fewer are faster with the kernels of the set */
   void (*begin)(void), (*end)(void); /* of a task; NULL: nothing */
   void (*pack)(const fovea_nn_bf16_pack_args *args);
   void (*tile)(const fovea_nn_bf16_tile_args *args); /* weights are 0 or at least 2^-56 in magnitude */

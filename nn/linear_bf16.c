@@ -6,7 +6,7 @@
 
 enum {
   LINE = 64,
-  ROW_STEP = 32,         /* packed rows and sums come in whole steps of any kernels */
+  ROW_STEP = FOVEA_NN_BF16_ROWS,
   STACK_ROWS = ROW_STEP, /* of a task without memory */
   MOST_ROWS = 512,       /* of a task with memory, so that weights are read a few times only */
   BLOCK_BYTES = 1 << 20, /* of packed rows of a task: they stay in the second-level cache */

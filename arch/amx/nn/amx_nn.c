@@ -1,6 +1,6 @@
 /* Linear layers in bf16 mode by AMX: TDPBF16PS multiplies rows of words of two dims by panels where they lie, whose
  * rows are such words of sixteen outputs. The sums of two tiles of rows by two panels, or of one by four, stay in
- * their registers from the first dim to the last. */
+ * their registers from the first dim of a call to the last. */
 #include "../../targets.h"
 #if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_BF16
 #include "../../nn_kernels.h"
@@ -14,6 +14,7 @@ enum {
   PANEL_WORDS = FOVEA_NN_PANEL, /* of a pair of dims of a panel */
   GROUP_WORDS = GROUP / 2 * PANEL_WORDS
 };
+_Static_assert(FOVEA_NN_BF16_ROWS % (2 * TILE) == 0, "tiles write whole steps of rows");
 _Static_assert(FOVEA_NN_PANEL == TILE && GROUP == 2 * TILE_WORDS, "a group of a panel is a tile");
 
 /* ---- Rows of x -------------------------------------------------------------------------------------------------- */
@@ -192,7 +193,6 @@ FOVEA_KERNEL static int safe(const fovea_nn_bf16_panels *p) {
 }
 
 const fovea_nn_bf16_kernels fovea_nn_bf16_amx = {
-    .step = 2 * TILE,
     .x_bytes = sizeof(uint16_t),
     .dims = 4 * FOVEA_DOT_PIECE,
     .panels = 2,

@@ -177,7 +177,6 @@ FOVEA_KERNEL void FOVEA_NAME(nn_bf16_clear)(const fovea_nn_bf16_panels *panels, 
 #endif
 
 const fovea_nn_bf16_kernels FOVEA_NAME(nn_bf16) = {
-    .step = 1,
     .x_bytes = sizeof(float) / BF16_ITEM_PAIRS,
     .dims = FOVEA_DOT_PIECE,
     .panels = FOVEA_NN_PANELS,
