@@ -1,5 +1,6 @@
 /* A team of threads: each task of each job runs once; jobs do not wait for threads that do not come; those who sleep are
  * woken; calls within a team give the bits that they give alone; and what counts as a thread that does not run. */
+#include "src/system/account.h"
 #include "src/system/schedule.h"
 #include "src/system/team.h"
 #include "support/check.h"
@@ -148,15 +149,44 @@ static void test_sleepers_are_woken(void **state) {
 
 /* ---- Threads that do not run ---------------------------------------------------------------------------------- */
 
-static void test_what_is_a_wait(void **state) {
+enum { MS = 1000000 };
+
+static void test_what_is_lost(void **state) {
   (void)state;
-  const int64_t ms = 1000000;
-  assert_true(fovea_schedule_has_waited(4 * ms, 3 * ms, ms / 100));
-  assert_true(fovea_schedule_has_waited(24 * ms, 3 * ms, 0));
-  assert_false(fovea_schedule_has_waited(25 * ms, 3 * ms, 0));       /* less than an eighth */
-  assert_false(fovea_schedule_has_waited(4 * ms, 3 * ms, 2 * ms));   /* as long as tasks take */
-  assert_false(fovea_schedule_has_waited(ms / 2, ms / 3, ms / 100)); /* as long as a thread takes to wake */
-  assert_false(fovea_schedule_has_waited(0, 0, 0));
+  assert_int_equal(fovea_team_lost(3 * MS, MS / 100), 3 * MS);
+  assert_int_equal(fovea_team_lost(3 * MS, MS), 3 * MS);
+  assert_int_equal(fovea_team_lost(3 * MS, 2 * MS), 0);   /* as long as tasks take */
+  assert_int_equal(fovea_team_lost(MS / 3, MS / 100), 0); /* as long as a thread takes to wake */
+}
+
+/* What a call of 4 ms that loses all but 1 ms of them costs: how long calls then stay on the calling thread. */
+static int64_t alone_after_loss(fovea_account *account, int64_t now) {
+  fovea_account_settle(account, now, 4 * MS, 3 * MS, 2);
+  const int64_t until = fovea_account_alone_until(account);
+  fovea_account_open(account);
+  return until ? until - now : 0;
+}
+
+static void test_account(void **state) {
+  (void)state;
+  fovea_account account = FOVEA_ACCOUNT_INITIALISER;
+  int64_t now = 1000 * (int64_t)MS;
+  /* A team earns half a millisecond. The account holds 4: the first loss is paid, the second is not. */
+  assert_int_equal(alone_after_loss(&account, now), 0);
+  assert_int_equal(alone_after_loss(&account, now), 16 * MS);
+  /* From then on each loss is 2.5 ms more than there is. The time doubles, up to a limit. */
+  now += 17 * MS;
+  assert_int_equal(alone_after_loss(&account, now), 32 * 5 * MS / 2);
+  assert_int_equal(alone_after_loss(&account, now += 81 * MS), 64 * 5 * MS / 2);
+  assert_int_equal(alone_after_loss(&account, now += 161 * MS), 250 * MS);
+  assert_int_equal(alone_after_loss(&account, now += 251 * MS), 250 * MS);
+  /* Later it begins again. */
+  assert_int_equal(alone_after_loss(&account, now += 501 * (int64_t)MS), 40 * MS);
+  /* Teams that lose nothing fill the account again; a team of many threads earns more than it loses. */
+  for (int i = 0; i < 20; i++) fovea_account_settle(&account, now, MS, 0, 2);
+  assert_int_equal(alone_after_loss(&account, now += 1000 * (int64_t)MS), 0);
+  for (int i = 0; i < 20; i++) fovea_account_settle(&account, now, 4 * MS, 3 * MS, 17);
+  assert_int_equal(fovea_account_alone_until(&account), 0);
 }
 
 /* ---- Calls ---------------------------------------------------------------------------------------------------- */
@@ -242,9 +272,10 @@ static void test_errors(void **state) {
 /* ThreadSanitizer understands POSIX threads, and not OpenMP's. */
 int main(int argc, char **argv) {
   const struct CMUnitTest posix[] = {
-      cmocka_unit_test(test_jobs),           cmocka_unit_test(test_helpers_that_come_late),
-      cmocka_unit_test(test_fewer_workers),  cmocka_unit_test(test_sleepers_are_woken),
-      cmocka_unit_test(test_what_is_a_wait), cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_jobs),          cmocka_unit_test(test_helpers_that_come_late),
+      cmocka_unit_test(test_fewer_workers), cmocka_unit_test(test_sleepers_are_woken),
+      cmocka_unit_test(test_what_is_lost),  cmocka_unit_test(test_account),
+      cmocka_unit_test(test_errors),
   };
   const struct CMUnitTest own[] = {cmocka_unit_test(test_calls)};
   int failures = 0;

@@ -1,6 +1,7 @@
 /* The only file that knows OpenMP. */
 #include "schedule.h"
 
+#include "account.h"
 #include "platform.h"
 #include "process.h"
 #include "team.h"
@@ -69,41 +70,15 @@ int fovea_schedule_workers(int64_t tasks, double work, const fovea_execution *ex
   return wanted < tasks ? wanted : (int)tasks;
 }
 
-int fovea_schedule_has_waited(int64_t total, int64_t lost, int64_t task) {
-  enum { SHORT_WAIT = 400000, SMALL_PART = 8 };
-  return lost >= SHORT_WAIT + 2 * task && lost * SMALL_PART >= total;
-}
-
 #ifdef FOVEA_OPENMP
-/* ---- Threads that do not run
- * ---------------------------------------------------------------------------------- */
-
-/* At the end of a team all wait for each thread, also for one that the system does not run because another process
- * has its CPU: for milliseconds, where a call of the calling thread alone may take less. After such a wait, calls
- * stay on the calling thread for as long as it took; if the next team waits, too, for twice as long, up to eight
- * times. Whole numbers: the caller's floating-point environment may trap what is inexact. */
-static atomic_llong alone_until; /* nanoseconds; 0: a team is welcome */
-static atomic_int waits;         /* teams, one after the other, that waited */
+static fovea_account account = FOVEA_ACCOUNT_INITIALISER;
 
 static int stays_alone(void) {
-  const long long until = atomic_load_explicit(&alone_until, memory_order_relaxed);
+  const int64_t until = fovea_account_alone_until(&account);
   if (until == 0) return 0;
   if (fovea_platform_nanoseconds() < until) return 1;
-  atomic_store_explicit(&alone_until, 0, memory_order_relaxed);
+  fovea_account_open(&account);
   return 0;
-}
-
-/* Of a team that began at `start`; `idle`: the first thread had nothing left to do. */
-static void note_lost_time(int64_t start, int64_t idle, int64_t end, int64_t task) {
-  enum { MOST_DOUBLINGS = 3 };
-  const int before = atomic_load_explicit(&waits, memory_order_relaxed);
-  if (fovea_schedule_has_waited(end - start, end - idle, task)) {
-    const int64_t alone = (end - idle) << (before < MOST_DOUBLINGS ? before : MOST_DOUBLINGS);
-    atomic_store_explicit(&alone_until, end + alone, memory_order_relaxed);
-    if (before < MOST_DOUBLINGS) atomic_store_explicit(&waits, before + 1, memory_order_relaxed);
-  } else if (before > 0) {
-    atomic_store_explicit(&waits, 0, memory_order_relaxed);
-  }
 }
 
 static void run_team(const fovea_phase *phase, const void *data, int workers) {
@@ -121,7 +96,8 @@ static void run_team(const fovea_phase *phase, const void *data, int workers) {
       atomic_store_explicit(&idle, fovea_platform_nanoseconds(), memory_order_relaxed);
   }
   const int64_t end = fovea_platform_nanoseconds(), first = atomic_load_explicit(&idle, memory_order_relaxed);
-  note_lost_time(start, first, end, (first - start) / tasks * workers);
+  const int64_t lost = fovea_team_lost(end - first, (first - start) / tasks * workers);
+  fovea_account_settle(&account, end, end - start, lost, workers);
 }
 
 static void run_with_team(fovea_team_function run, void *data, const fovea_execution *given, int workers) {
@@ -145,7 +121,8 @@ static void run_with_team(fovea_team_function run, void *data, const fovea_execu
       fovea_team_help(&team, atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed) + 1);
     }
   }
-  note_lost_time(start, done, fovea_platform_nanoseconds(), 0);
+  const int64_t end = fovea_platform_nanoseconds();
+  fovea_account_settle(&account, end, end - start, fovea_team_lost(end - done, 0) + team.lost, workers);
 }
 #endif
 

@@ -38,11 +38,6 @@ void fovea_schedule_team(fovea_team_function run, void *data, const fovea_execut
 void fovea_schedule_rows(void (*run)(const void *data, int64_t task, int worker), const void *data, int64_t tasks,
                          double elements, const fovea_execution *execution);
 
-/* Whether a team that took `total` nanoseconds waited for a thread that did not run: `lost` of them went by after the
- * first thread had nothing left to do, with tasks of `task` nanoseconds on average. The time of two tasks is how a
- * team ends, and to wake a thread takes up to 0.2 ms. */
-int fovea_schedule_has_waited(int64_t total, int64_t lost, int64_t task);
-
 /* "OpenMP" or "none". */
 const char *fovea_schedule_threading(void);
 

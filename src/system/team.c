@@ -27,6 +27,7 @@ void fovea_team_begin(fovea_team *team) {
   atomic_init(&team->quits, 0);
   atomic_init(&team->tasks, 0);
   atomic_init(&team->workers, 0);
+  team->lost = 0;
 }
 
 /* Takes a task of the job that is open, if it has one for this worker. */
@@ -57,9 +58,14 @@ static int work(fovea_team *team, int worker) {
   return any;
 }
 
-/* The calling thread waits for tasks that others have taken. */
+int64_t fovea_team_lost(int64_t wait, int64_t task) {
+  enum { SHORT_WAIT = 400000 };
+  return wait >= SHORT_WAIT + 2 * task ? wait : 0;
+}
+
+/* Waits until so many tasks are done. */
 static void wait_for(fovea_team *team, unsigned tasks) {
-  for (int looks = 0; looks < LOOKS; looks++) {
+  for (int looks = QUICK_LOOKS; looks < LOOKS; looks++) {
     if (atomic_load_explicit(&team->finished, memory_order_acquire) == tasks) return;
     pause_after(looks);
   }
@@ -67,6 +73,18 @@ static void wait_for(fovea_team *team, unsigned tasks) {
   for (unsigned finished; (finished = atomic_load(&team->finished)) != tasks;)
     fovea_platform_wait(&team->finished, finished);
   atomic_store(&team->leader_sleeps, 0);
+}
+
+/* The calling thread meets the threads that have taken tasks of a job that began at `start`. */
+static void meet(fovea_team *team, unsigned tasks, int64_t start) {
+  for (int looks = 0; looks < QUICK_LOOKS; looks++) {
+    if (atomic_load_explicit(&team->finished, memory_order_acquire) == tasks) return;
+    pause_after(looks);
+  }
+  const int64_t idle = fovea_platform_nanoseconds();
+  wait_for(team, tasks);
+  /* Two threads or more shared the tasks. */
+  team->lost += fovea_team_lost(fovea_platform_nanoseconds() - idle, (idle - start) / tasks * 2);
 }
 
 /* Tells those who sleep of something new. */
@@ -77,6 +95,7 @@ static void announce(fovea_team *team) {
 
 static void share(fovea_team *team, int64_t first, unsigned tasks, int workers, fovea_task_function run,
                   void *job) {
+  const int64_t start = fovea_platform_nanoseconds();
   const unsigned long long number = (atomic_load_explicit(&team->ticket, memory_order_relaxed) >> 32) + 1;
   atomic_store_explicit(&team->ticket, number << 32 | CLOSED, memory_order_release);
   atomic_store_explicit(&team->tasks, tasks, memory_order_release);
@@ -88,7 +107,7 @@ static void share(fovea_team *team, int64_t first, unsigned tasks, int workers, 
   atomic_store_explicit(&team->ticket, number << 32, memory_order_release);
   announce(team);
   work(team, 0);
-  wait_for(team, tasks);
+  meet(team, tasks, start);
 }
 
 void fovea_team_share(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {

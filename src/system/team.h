@@ -21,6 +21,7 @@ typedef struct fovea_team {
   fovea_task_function run;
   void *job;
   int64_t first; /* what the number of a task counts from */
+  int64_t lost;  /* nanoseconds in which the leader waited for threads that did not run */
 } fovea_team;
 
 void fovea_team_begin(fovea_team *team);
@@ -31,5 +32,10 @@ void fovea_team_share(void *team, int64_t tasks, int workers, fovea_task_functio
 /* Takes tasks of all jobs as worker `worker`, from 1 on, until the leader ends the team. */
 void fovea_team_help(fovea_team *team, int worker);
 void fovea_team_end(fovea_team *team);
+
+/* How much of a wait of `wait` nanoseconds for the last tasks, which take `task` nanoseconds on average, is the fault of
+ * a thread that did not run: all of it or nothing. The time of two tasks is how a team ends, and to wake a thread
+ * takes up to 0.2 ms. */
+int64_t fovea_team_lost(int64_t wait, int64_t task);
 
 #endif
