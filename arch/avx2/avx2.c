@@ -21,7 +21,7 @@
 /* A second table for cores that read V where it lies (FOVEA_CPU_READS_ROWS). */
 #undef FOVEA_TABLE
 #define FOVEA_TABLE avx2_rows
-#undef FOVEA_PANEL_ALWAYS
-#define FOVEA_PANEL_ALWAYS 0
+#undef FOVEA_PANEL_TILES
+#define FOVEA_PANEL_TILES 0
 #include "../shared/table.h"
 #endif

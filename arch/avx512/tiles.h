@@ -15,7 +15,7 @@
 #define FOVEA_VALUE_DIMS_1   12
 #define FOVEA_SOFTMAX_CHAINS 4
 #define FOVEA_BLOCK_TILES    8
-#define FOVEA_PANEL_ALWAYS   0
+#define FOVEA_PANEL_TILES    8
 #define FOVEA_REGISTERS      32
 #endif
 

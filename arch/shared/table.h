@@ -8,7 +8,7 @@
  *   FOVEA_BLOCK_TILES       row tiles that share one pass over the keys
  *   FOVEA_DECODE_ROWS       tiles of up to this many rows are decoded (decode.h)
  *   FOVEA_VALUE_FETCH_ROWS  as in value.h
- *   FOVEA_PANEL_ALWAYS      1 if row tiles have so few rows that a copy of V pays for any layout */
+ *   FOVEA_PANEL_TILES       how many tiles must share a copy of V for it to pay for any layout; 0: no number does */
 
 #include "../kernels.h"
 #include "panel.h"
@@ -112,7 +112,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .block_tiles = FOVEA_BLOCK_TILES,
     .value_fetch_rows = FOVEA_VALUE_FETCH_ROWS,
     .panel_dims = FOVEA_PANEL_DIMS,
-    .panel_always = FOVEA_PANEL_ALWAYS,
+    .panel_tiles = FOVEA_PANEL_TILES,
 #ifdef FOVEA_PAIR_TYPE
     .pair_type = FOVEA_PAIR_TYPE,
     .pairs_hold = FOVEA_NAME(pairs_hold),

@@ -31,6 +31,11 @@ static int crowds_sets(int64_t row_stride) {
   return row_stride * (int64_t)sizeof(float) % 1024 == 0;
 }
 
+static int panels_pay(const fovea_kernels *kernels, int tiles, int64_t row_stride) {
+  if (tiles < TILES_WORTH_COPYING) return 0;
+  return (kernels->panel_tiles > 0 && tiles >= kernels->panel_tiles) || crowds_sets(row_stride);
+}
+
 /* Whether the keys of the block may be multiplied as pairs. If one of their elements is not for pairs, the block is
  * converted to f32. */
 static int keys_are_paired(const fovea_plan *plan, const fovea_row_run *run, int64_t count) {
@@ -97,8 +102,7 @@ static void place_values(const fovea_operand_maker *maker, const fovea_row_run *
     block->value_stride = fovea_copied_stride(maker->values->dim);
   }
   block->finite = -1;
-  block->packed =
-      block->tiles >= TILES_WORTH_COPYING && (kernels->panel_always || crowds_sets(block->value_stride));
+  block->packed = panels_pay(kernels, block->tiles, block->value_stride);
   if (!block->packed) return;
   fovea_pack_args args = {
       .values = block->values + met.begin * block->value_stride,
