@@ -45,7 +45,7 @@ typedef struct fovea_kernels {
   int value_fetch_rows; /* value() prefetches for tiles of up to this many rows. The products of larger tiles take
                          * so long that the prefetches of score() are enough */
   int panel_dims;       /* dims that lie together in a panel of values */
-  int panel_tiles; /* panels pay if so many tiles share them; 0: only if rows crowd the sets of the cache, too */
+  int panel_tiles;      /* panels pay if so many tiles share them; 0: only if rows also crowd the cache's sets */
 
   /* Products of pairs of a half type, without conversion and with the bits of f32. FOVEA_F32: the table has none,
    * and the four functions below are NULL. */
