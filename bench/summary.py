@@ -5,6 +5,7 @@ import re
 from statistics import median
 
 import formats as cache_formats
+import language_models
 import measurements
 import modes
 import report
@@ -215,6 +216,13 @@ def layers():
                          *(run.cell(name, "f32", way) for _, way in FRAMEWORKS)])
         blocks += [[run.heading()], table(["1 thread / 2 threads", "Fovea, ms", "OpenBLAS",
                                            *(title for title, _ in FRAMEWORKS)], rows)]
+    return joined(blocks)
+
+
+def language_model():
+    blocks = []
+    for run in kept_runs("llm-peers"):
+        blocks += [[run.heading()], language_models.lines(run)]
     return joined(blocks)
 
 

@@ -147,13 +147,18 @@ class Others:
         return max(0.0, (busy - own) / (time.monotonic() - self.begin) / (os.cpu_count() or 1))
 
 
-def arguments_of(parser, rounds, slice_seconds=0.02):
-    """What every measurement takes, beside the parser's own."""
+def add_options(parser, rounds):
+    """What every measurement takes."""
     parser.add_argument("--build", type=pathlib.Path, required=True, help="the build directory of Fovea")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="where the JSON goes")
-    parser.add_argument("--filter", default="", help="a regular expression that names must contain")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=rounds)
+
+
+def arguments_of(parser, rounds, slice_seconds=0.02):
+    """What a measurement of calls takes, beside the parser's own."""
+    add_options(parser, rounds)
+    parser.add_argument("--filter", default="", help="a regular expression that names must contain")
     parser.add_argument("--slice", type=float, default=slice_seconds,
                         help="seconds that each runs in a round, at least once")
     parser.add_argument("--cpu-time", action="store_true", help="one thread by its CPU time, on a busy machine")

@@ -99,12 +99,12 @@ static bool run_layers(struct engine *engine, int64_t rows, struct failure *fail
 static void continue_text(const struct engine *engine, struct text *text, const float *logits) {
   const int64_t vocabulary = engine->model->vocabulary;
   const double temperature = engine->options.temperature;
-  text->digest = digest_numbers(text->digest, logits, vocabulary);
+  if (engine->options.has_digests) text->digest = digest_numbers(text->digest, logits, vocabulary);
   if (text->logits) memcpy(text->logits + text->rows * vocabulary, logits, (size_t)vocabulary * sizeof *logits);
   text->rows++;
   const int32_t token = temperature > 0 ? sample_randomly(logits, vocabulary, temperature, &text->generator)
                                         : sample_greedily(logits, vocabulary);
-  text->ended = token == TOKEN_BEGIN || token == TOKEN_END;
+  text->ended = !text->endless && (token == TOKEN_BEGIN || token == TOKEN_END);
   if (!text->ended) text->tokens[text->count++] = token;
   if (text->count == text->room) text->ended = true;
 }

@@ -10,10 +10,11 @@ struct text {
   int64_t count;      /* of tokens so far */
   int64_t room;       /* above `prompt` */
   int64_t read;       /* tokens whose keys and values are in the cache */
+  bool endless;       /* only its room ends it */
   bool ended;         /* by a token that ends texts, or by its room */
   uint64_t generator; /* of its own, so that other texts do not change it; see sample.h */
   int64_t rows;       /* of logits so far: after the prompt and after each token */
-  uint64_t digest;    /* of these logits, see digest.h */
+  uint64_t digest;    /* of these logits, see digest.h, if the engine makes digests */
   float *logits;      /* these logits; NULL: not kept */
 };
 
@@ -25,6 +26,7 @@ struct engine_options {
   int64_t chunk;      /* tokens of a text that a step takes, at most */
   int64_t longest;    /* tokens of the longest text */
   double temperature; /* 0: the likeliest token */
+  bool has_digests;   /* of logits */
   fovea_execution execution;
 };
 

@@ -57,16 +57,18 @@ static void print_more(const struct inputs *inputs, int64_t *text, int64_t *toke
   }
 }
 
-static bool tell(struct inputs *inputs, struct engine *engine, struct pace pace[2], struct failure *failure) {
+static bool tell(struct inputs *inputs, struct engine *engine, bool prints, struct pace pace[2],
+                 struct failure *failure) {
   struct texts *texts = &inputs->texts;
   int64_t rows = 1, text = 0, token = 0;
+  pace[0] = pace[1] = (struct pace){0, 0};
   while (rows > 0) {
     const double start = now();
     if (!engine_step(engine, texts->text, texts->count, &rows, failure)) return false;
     struct pace *of = &pace[rows == engine->stepped];
     of->tokens += rows;
     of->seconds += now() - start;
-    print_more(inputs, &text, &token);
+    if (prints) print_more(inputs, &text, &token);
   }
   return true;
 }
@@ -81,23 +83,27 @@ static bool write_logits(const struct inputs *inputs, FILE *file, const char *pa
   return (done && fflush(file) == 0) || refuse(failure, "%s: %s", path, strerror(errno));
 }
 
-static void report(const struct engine *engine, const struct pace pace[2]) {
+static void report(const struct engine *engine, const struct pace pace[2], FILE *file) {
   static const char *const names[] = {"with prompts", "decoding"};
   for (int i = 0; i < 2; i++)
     if (pace[i].tokens > 0)
-      fprintf(stderr, "%-13s %lld tokens, %.1f a second\n", names[i], (long long)pace[i].tokens,
+      fprintf(file, "%-13s %lld tokens, %.2f a second\n", names[i], (long long)pace[i].tokens,
               (double)pace[i].tokens / pace[i].seconds);
-  fprintf(stderr, "%-13s %zu bytes\n", "cache", engine->cache.bytes);
+  fprintf(file, "%-13s %zu bytes\n", "cache", engine->cache.bytes);
 }
 
 static bool run(struct options *options, struct inputs *inputs, struct failure *failure) {
   struct engine engine;
-  struct pace pace[2] = {{0}};
+  struct pace pace[2];
   if (!read_inputs(inputs, options, failure)) return false;
   options->engine.longest = inputs->texts.longest;
   if (!engine_open(&engine, &inputs->model, &options->engine, failure)) return false;
-  const bool told = tell(inputs, &engine, pace, failure);
-  if (told && options->stats) report(&engine, pace);
+  bool told = tell(inputs, &engine, options->bench == 0, pace, failure);
+  if (told && options->bench > 0) { /* the first time, memory was new */
+    texts_begin(&inputs->texts, options->seed);
+    told = tell(inputs, &engine, false, pace, failure);
+  }
+  if (told && (options->stats || options->bench > 0)) report(&engine, pace, options->bench > 0 ? stdout : stderr);
   engine_close(&engine);
   return told;
 }

@@ -26,8 +26,12 @@ const char options_help[] =
     "                     of all logits, and whether each way gave the same bits\n"
     "  --logits FILE      writes the logits after each prompt and after each token, in f32\n"
     "  --stats            lines on stderr: tokens a second, and how large the cache is\n"
+    "  --bench N          in the place of prompts: reads N tokens, writes as many as --steps says, and does it "
+    "again;\n"
+    "                     prints what --stats tells of the second time\n"
     "\n"
-    "Only the model, the prompt, --cache, --int8, --temperature and --seed change the text of a prompt.\n"
+    "Only the model, the prompt, --cache, --int8, --temperature and --seed change the text of a "
+    "prompt.\n"
     "Exit status 0; 1 if --check found other bits; 2 with one line on stderr that says what was wrong.\n";
 
 static const struct choice types[] = {{"q8_0", CACHE_Q8_0}, {"f16", CACHE_F16}, {"f32", CACHE_F32}, {NULL, 0}};
@@ -38,9 +42,10 @@ static bool read_option(struct options *options, const char *name, const char *w
   const struct {
     const char *name;
     int64_t least, most, *value;
-  } numbers[] = {{"--steps", 1, NUMBER_LIMIT, &options->steps},   {"--seed", 0, NUMBER_LIMIT, &seed},
-                 {"--page", 1, NUMBER_LIMIT, &engine->page_rows}, {"--batch", 1, BATCH_LIMIT, &engine->batch},
-                 {"--chunk", 1, NUMBER_LIMIT, &engine->chunk},    {"--threads", 0, THREAD_LIMIT, &threads}};
+  } numbers[] = {{"--steps", 1, NUMBER_LIMIT, &options->steps}, {"--seed", 0, NUMBER_LIMIT, &seed},
+                 {"--bench", 1, NUMBER_LIMIT, &options->bench}, {"--page", 1, NUMBER_LIMIT, &engine->page_rows},
+                 {"--batch", 1, BATCH_LIMIT, &engine->batch},   {"--chunk", 1, NUMBER_LIMIT, &engine->chunk},
+                 {"--threads", 0, THREAD_LIMIT, &threads}};
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
     if (strcmp(name, numbers[i].name) != 0) continue;
     if (!words_whole(name, word, numbers[i].least, numbers[i].most, numbers[i].value, failure)) return false;
@@ -74,7 +79,7 @@ bool options_read(struct options *options, int count, char **arguments, struct f
       return true;
     }
     if (strcmp(name, "--check") == 0) {
-      options->check = true;
+      options->check = options->engine.has_digests = true;
     } else if (strcmp(name, "--int8") == 0) {
       options->mode = FOVEA_MODE_INT8;
     } else if (strcmp(name, "--stats") == 0) {
@@ -88,7 +93,10 @@ bool options_read(struct options *options, int count, char **arguments, struct f
       options->prompts[options->prompt_count++] = name;
     }
   }
-  if (options->prompt_count == 0)
+  if (options->bench > 0 && options->prompt_count > 0)
+    return refuse(failure, "--bench makes its own prompt; '%s' would not be used", options->prompts[0]);
+  if (options->bench > 0) options->prompt_count = 1;
+  if (!options->model || options->prompt_count == 0)
     return refuse(failure, "it needs the path of a model, and a prompt; --help tells more");
   if (options->has_seed && options->engine.temperature == 0)
     return refuse(failure, "--seed is for another --temperature than 0; here it would not be used");

@@ -8,6 +8,7 @@ struct options {
   const char *model;
   char **prompts; /* of the command line: an array of its own */
   int64_t prompt_count, steps;
+  int64_t bench;                /* tokens of a made prompt, in the place of prompts; 0: none */
   struct engine_options engine; /* all fields but `longest` */
   fovea_mode mode;              /* of layers with quantised weights: exact, or int8 */
   uint64_t seed;

@@ -163,6 +163,19 @@ class Answers(Folder):
         self.assertLessEqual(len(self.logits("a", "--steps", 50)), room * 4 * len(values["tokenizer.ggml.tokens"]))
         self.refused("the model was made for texts of 9", "q w q w q w q w q w q w")
 
+    def test_bench(self):
+        """A prompt of so many tokens, which no token ends; nothing but numbers is printed."""
+        values, tensors = make_gguf.make(self.path, "tiny", "f32")
+        words = ["--bench", 10, "--steps", 40, "--chunk", 4, "--cache", "f32"]
+        told = self.output(*words, "--logits", self.folder / "logits").decode()
+        self.assertRegex(told, r"^with prompts +10 tokens, [0-9.]+ a second\ndecoding +39 tokens, [0-9.]+ a second\n"
+                               r"cache +[0-9]+ bytes\n$")
+        rows = numpy.frombuffer((self.folder / "logits").read_bytes(), "<f4").reshape(40, -1)
+        read = [(7919 * i + 1) % 400 for i in range(10)] + [int(row.argmax()) for row in rows[:-1]]
+        self.assertLess(abs(reference.Model(values, tensors).logits(read)[9:] - rows).max(), 1e-3)
+        self.refused("--bench makes its own prompt; 'a' would not be used", "a", "--bench", 9)
+        self.refused("a prompt has 256 tokens; the model was made for texts of 256", "--bench", 256)
+
     def test_story(self):
         models = pathlib.Path(os.environ.get("FOVEA_CONFORMANCE_DIR", "")) / "models"
         if not (models / "stories260K.bin").exists():

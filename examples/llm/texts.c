@@ -5,10 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Tokens all over the vocabulary, in the place of a prompt. */
+static bool make_tokens(struct text *text, int64_t count, int64_t vocabulary, struct failure *failure) {
+  text->tokens = malloc((size_t)count * sizeof *text->tokens);
+  if (!text->tokens) return refuse(failure, "no memory for %lld tokens", (long long)count);
+  for (int64_t i = 0; i < count; i++) text->tokens[i] = (int32_t)((i * 7919 + TOKEN_BEGIN) % vocabulary);
+  text->prompt = count;
+  text->endless = true;
+  return true;
+}
+
 static bool create_text(struct text *text, const char *prompt, const struct options *options,
                         const struct model *model, const struct vocabulary *vocabulary, struct failure *failure) {
   const int64_t context = model->context;
-  if (!vocabulary_encode(vocabulary, prompt, &text->tokens, &text->prompt, failure)) return false;
+  if (!(options->bench > 0 ? make_tokens(text, options->bench, model->vocabulary, failure)
+                           : vocabulary_encode(vocabulary, prompt, &text->tokens, &text->prompt, failure)))
+    return false;
   if (text->prompt >= context)
     return refuse(failure, "a prompt has %lld tokens; the model was made for texts of %lld",
                   (long long)text->prompt, (long long)context);

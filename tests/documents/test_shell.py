@@ -41,6 +41,7 @@ NOT_RUN = (
     (r"cmake --preset (release|test) ", "the stages build and units do it"),
     (r"cmake --preset (riscv64|armv7|mingw)", "the stages of these names do it"),
     (r"cmake --preset debian", "the stage release does it"),
+    (r"cmake (-S llama_cpp|--build build/llama)", "it compiles another program"),
     (r"\./run release", "the stage release tries it"),
     (r"qemu-riscv64 .* build/riscv64/fovea selftest", "the stage riscv64 does it"),
     (r"fovea selftest", "the test `selftest` does it"),
