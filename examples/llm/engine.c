@@ -19,12 +19,11 @@ bool engine_open(struct engine *engine, const struct model *model, const struct 
   engine->lens = malloc(batch * sizeof *engine->lens);
   engine->ends = malloc(batch * sizeof *engine->ends);
   engine->begins = malloc((batch + 1) * sizeof *engine->begins);
-  engine->ids = malloc(rows * sizeof *engine->ids);
   engine->hidden = malloc(rows * (size_t)model->dim * sizeof *engine->hidden);
   engine->last = malloc(batch * (size_t)model->dim * sizeof *engine->last);
   engine->logits = malloc(batch * (size_t)model->vocabulary * sizeof *engine->logits);
-  const bool room = engine->slots && engine->lens && engine->ends && engine->begins && engine->ids &&
-                    engine->hidden && engine->last && engine->logits;
+  const bool room = engine->slots && engine->lens && engine->ends && engine->begins && engine->hidden &&
+                    engine->last && engine->logits;
   if ((room || refuse(failure, "no memory for %zu tokens at once", rows)) &&
       cache_create(&engine->cache, model, options->cache, options->page_rows, options->batch, options->longest,
                    failure))
@@ -39,7 +38,6 @@ void engine_close(struct engine *engine) {
   free(engine->lens);
   free(engine->ends);
   free(engine->begins);
-  free(engine->ids);
   free(engine->hidden);
   free(engine->last);
   free(engine->logits);
@@ -52,7 +50,7 @@ static bool has_slot(const struct engine *engine, const struct text *text) {
   return false;
 }
 
-/* Chooses the rows of a step; returns how many. */
+/* Takes the rows of a step from the embedding; returns how many. */
 static int64_t choose_rows(struct engine *engine, struct text *texts, int64_t count) {
   for (int64_t i = 0; i < count && engine->count < engine->options.batch; i++)
     if (!texts[i].ended && !has_slot(engine, &texts[i])) engine->slots[engine->count++] = &texts[i];
@@ -63,7 +61,8 @@ static int64_t choose_rows(struct engine *engine, struct text *texts, int64_t co
     engine->begins[i] = rows;
     engine->lens[i] = text->read;
     engine->ends[i] = text->read + more;
-    for (int64_t j = text->read; j < engine->ends[i]; j++) engine->ids[rows++] = text->tokens[j];
+    for (int64_t j = text->read; j < engine->ends[i]; j++, rows++)
+      matrix_row(&engine->model->embedding, text->tokens[j], engine->hidden + rows * engine->model->dim);
   }
   engine->begins[engine->count] = rows;
   engine->stepped = engine->count;
@@ -90,7 +89,8 @@ static bool run_layers(struct engine *engine, int64_t rows, struct failure *fail
   tensors.first_positions = engine->lens;
   tensors.cache.sequences = engine->cache.sequences;
   const fovea_nn_attending self = {&problem, &tensors};
-  fovea_nn_encoder_rows_init(&encoder_rows, &self, engine->ids, engine->hidden);
+  fovea_nn_encoder_rows_init(&encoder_rows, &self, NULL, engine->hidden);
+  encoder_rows.x = engine->hidden;
   return fovea_nn_encoder_run(&model->encoder, &encoder_rows, &engine->options.execution, &error) == FOVEA_OK ||
          refuse(failure, "%s", error.text);
 }

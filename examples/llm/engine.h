@@ -41,7 +41,6 @@ struct engine {
   int64_t stepped;               /* how many texts the latest step had */
   int64_t *lens, *ends;          /* of each slot: positions before and after a step */
   int32_t *begins;               /* of each slot: its first row of a step; one more for the end */
-  int32_t *ids;                  /* of the rows of a step */
   float *hidden, *last, *logits; /* rows of a step; of each slot, its last row, and what follows it */
 };
 

@@ -1,6 +1,7 @@
 #include "gguf.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,24 +72,53 @@ static bool read_value(const struct gguf *gguf, struct reader *reader, uint64_t 
          refuse_item(gguf, "value", index, &value->name, "ends after the file", failure);
 }
 
-/* Types of tensors: rows are blocks of so many numbers and bytes. */
-static const struct block {
-  enum gguf_tensor_type type;
+/* Types of tensors that are read. Rows are blocks of so many numbers and bytes. */
+static const struct kind {
+  uint32_t type; /* by the numbers of the format */
+  const char *name;
   uint64_t numbers, bytes;
-} blocks[] = {{GGUF_F32, 1, 4}, {GGUF_F16, 1, 2}, {GGUF_Q4_0, 32, 18}, {GGUF_Q4_1, 32, 20}, {GGUF_Q8_0, 32, 34}};
+  fovea_type element;     /* of blocks of one number */
+  fovea_nn_format format; /* of other blocks */
+} kinds[] = {{0, "F32", 1, 4, FOVEA_F32, 0},
+             {1, "F16", 1, 2, FOVEA_F16, 0},
+             {30, "BF16", 1, 2, FOVEA_BF16, 0},
+             {2, "Q4_0", 32, 18, 0, FOVEA_NN_FORMAT_Q4_0},
+             {3, "Q4_1", 32, 20, 0, FOVEA_NN_FORMAT_Q4_1},
+             {6, "Q5_0", 32, 22, 0, FOVEA_NN_FORMAT_Q5_0},
+             {7, "Q5_1", 32, 24, 0, FOVEA_NN_FORMAT_Q5_1},
+             {8, "Q8_0", 32, 34, 0, FOVEA_NN_FORMAT_Q8_0},
+             {12, "Q4_K", 256, 144, 0, FOVEA_NN_FORMAT_Q4_K},
+             {13, "Q5_K", 256, 176, 0, FOVEA_NN_FORMAT_Q5_K},
+             {14, "Q6_K", 256, 210, 0, FOVEA_NN_FORMAT_Q6_K},
+             {20, "IQ4_NL", 32, 18, 0, FOVEA_NN_FORMAT_IQ4_NL},
+             {39, "MXFP4", 32, 17, 0, FOVEA_NN_FORMAT_MXFP4}};
 
-/* NULL if the type is not read. */
-static const struct block *block_of(const struct gguf_tensor *tensor) {
-  for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
-    if (blocks[i].type == tensor->type) return &blocks[i];
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* NULL: the type is not read. */
+static const struct kind *kind_of(const struct gguf_tensor *tensor) {
+  for (int i = 0; i < KINDS; i++)
+    if (kinds[i].type == tensor->type) return &kinds[i];
   return NULL;
 }
 
-/* Bytes of a tensor; false if its type is not read, or if a row is no whole number of blocks. */
-static bool measure(const struct gguf_tensor *tensor, uint64_t *bytes) {
-  const struct block *block = block_of(tensor);
-  if (!block || (uint64_t)tensor->columns % block->numbers != 0) return false;
-  *bytes = (uint64_t)tensor->rows * ((uint64_t)tensor->columns / block->numbers) * block->bytes;
+/* Describes the matrix of a tensor, but for its data. False, and why, if it cannot be read. */
+static bool describe(const struct gguf *gguf, uint64_t index, struct failure *failure) {
+  struct gguf_tensor *tensor = &gguf->tensors[index];
+  struct matrix *matrix = &tensor->matrix;
+  const struct kind *kind = kind_of(tensor);
+  char what[160] = "has another type than";
+  for (int i = 0; i < KINDS && !kind; i++) {
+    const size_t length = strlen(what);
+    snprintf(what + length, sizeof what - length, "%s %s", i > 0 ? "," : "", kinds[i].name);
+  }
+  if (!kind) return refuse_item(gguf, "tensor", index, &tensor->name, what, failure);
+  if ((uint64_t)matrix->columns % kind->numbers != 0)
+    return refuse_item(gguf, "tensor", index, &tensor->name, "has rows of no whole blocks", failure);
+  matrix->row_bytes = (size_t)((uint64_t)matrix->columns / kind->numbers * kind->bytes);
+  matrix->has_codes = kind->numbers > 1;
+  matrix->type = kind->element;
+  fovea_nn_codes_init(&matrix->codes, kind->format, matrix->columns, matrix->rows, NULL);
   return true;
 }
 
@@ -108,9 +138,9 @@ static bool read_tensor(const struct gguf *gguf, struct reader *reader, uint64_t
   for (int i = 0; i < MOST_DIMS; i++)
     if (shape[i] < 1 || shape[i] > (i < 2 ? size_limit : 1))
       return refuse_item(gguf, "tensor", index, &tensor->name, "is no matrix and no vector", failure);
-  tensor->columns = (int64_t)shape[0];
-  tensor->rows = (int64_t)shape[1];
-  tensor->type = (enum gguf_tensor_type)type;
+  tensor->matrix.columns = (int64_t)shape[0];
+  tensor->matrix.rows = (int64_t)shape[1];
+  tensor->type = type;
   return true;
 }
 
@@ -118,16 +148,14 @@ static bool read_tensor(const struct gguf *gguf, struct reader *reader, uint64_t
 static bool place_tensor(const struct gguf *gguf, uint64_t index, uint64_t place, uint64_t alignment,
                          const struct reader *data, struct failure *failure) {
   struct gguf_tensor *tensor = &gguf->tensors[index];
-  uint64_t bytes = 0;
-  if (!measure(tensor, &bytes))
-    return refuse_item(gguf, "tensor", index, &tensor->name,
-                       "has another type than F32, F16, Q4_0, Q4_1 and Q8_0, or rows of no whole blocks", failure);
+  if (!describe(gguf, index, failure)) return false;
+  const uint64_t bytes = (uint64_t)tensor->matrix.rows * tensor->matrix.row_bytes;
   if (place % alignment != 0) return refuse_item(gguf, "tensor", index, &tensor->name, "is not aligned", failure);
   if (place > data->left || bytes > data->left - place)
     return refuse(failure, "%s: tensor %llu of its head, '%.*s', ends at byte %llu of the data; the file has %zu",
                   gguf->path, (unsigned long long)index, (int)(tensor->name.length < 80 ? tensor->name.length : 80),
                   tensor->name.bytes, (unsigned long long)(place + bytes), data->left);
-  tensor->data = data->next + place;
+  tensor->matrix.data = tensor->matrix.codes.data = data->next + place;
   return true;
 }
 
@@ -273,14 +301,15 @@ bool gguf_has_tensor(const struct gguf *gguf, const char *name) {
   return find_tensor(gguf, name) != NULL;
 }
 
-bool gguf_take(struct gguf *gguf, const char *name, int64_t rows, int64_t columns,
-               const struct gguf_tensor **tensor, struct failure *failure) {
+bool gguf_take(struct gguf *gguf, const char *name, int64_t rows, int64_t columns, struct matrix *matrix,
+               struct failure *failure) {
   struct gguf_tensor *found = find_tensor(gguf, name);
-  *tensor = found;
   if (!found) return refuse(failure, "%s: it has no tensor %s", gguf->path, name);
-  if (found->rows != rows || found->columns != columns)
+  *matrix = found->matrix;
+  if (found->matrix.rows != rows || found->matrix.columns != columns)
     return refuse(failure, "%s: %s is (%lld, %lld); it must be (%lld, %lld)", gguf->path, name,
-                  (long long)found->rows, (long long)found->columns, (long long)rows, (long long)columns);
+                  (long long)found->matrix.rows, (long long)found->matrix.columns, (long long)rows,
+                  (long long)columns);
   found->taken = true;
   return true;
 }

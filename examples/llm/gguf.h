@@ -4,6 +4,7 @@
 #define LLM_GGUF_H
 
 #include "../stories/file.h"
+#include "matrix.h"
 
 #include <stdint.h>
 
@@ -24,14 +25,10 @@ struct gguf_value {
   const char *data; /* of the first item */
 };
 
-/* Types of tensors that are read, by the numbers of the format. */
-enum gguf_tensor_type { GGUF_F32 = 0, GGUF_F16 = 1, GGUF_Q4_0 = 2, GGUF_Q4_1 = 3, GGUF_Q8_0 = 8 };
-
 struct gguf_tensor {
   struct gguf_text name;
-  int64_t rows, columns; /* of a vector: 1 row */
-  enum gguf_tensor_type type;
-  const void *data;
+  uint32_t type;        /* by the numbers of the format */
+  struct matrix matrix; /* of a vector: 1 row */
   bool taken;
 };
 
@@ -71,12 +68,9 @@ bool gguf_is(const struct gguf_value *value, const char *text);
 struct gguf_text gguf_next_text(const char **at);
 
 /* Finds the tensor of that name and shape (1 row: a vector), and marks it as taken. */
-bool gguf_take(struct gguf *gguf, const char *name, int64_t rows, int64_t columns,
-               const struct gguf_tensor **tensor, struct failure *failure);
+bool gguf_take(struct gguf *gguf, const char *name, int64_t rows, int64_t columns, struct matrix *matrix,
+               struct failure *failure);
 
 bool gguf_has_tensor(const struct gguf *gguf, const char *name);
-
-/* Writes the numbers of a tensor in blocks (Q4_0, Q4_1, Q8_0), each rounded once. */
-void gguf_widen(const struct gguf_tensor *tensor, float *numbers);
 
 #endif

@@ -4,58 +4,23 @@
   make_gguf.py made OUT [--size tiny] [--type f16]            random weights of a fixed seed: they say nothing
   make_gguf.py llama2c MODEL TOKENIZER OUT [--type f16]       a checkpoint of llama2.c (version 0) and its tokenizer
 
---size is tiny (0.4 million weights, for tests) or 100m (100 million); --type is the type of all matrices: f32, f16,
-q8_0, q4_0 or q4_1."""
+--size is tiny (0.4 million weights, for tests), small (1.3 million, for tests of K-quants) or 100m (100 million); --type
+is the type of all matrices: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, iq4_nl or mxfp4."""
 
 import argparse
 import struct
 
 import numpy
 
-TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q8_0": 8}
+import quantise
+
+TYPES = tuple(quantise.KINDS)
 ALIGNMENT = 32
 SIZES = {
     "tiny": dict(dim=128, hidden=320, layers=2, heads=4, kv_heads=2, vocabulary=400, context=256, tied=False),
+    "small": dict(dim=256, hidden=512, layers=2, heads=4, kv_heads=2, vocabulary=400, context=256, tied=False),
     "100m": dict(dim=768, hidden=2048, layers=12, heads=12, kv_heads=4, vocabulary=32000, context=2048, tied=True),
 }
-
-
-def q8_0(blocks):
-    """The bytes of ggml's quantize_row_q8_0_ref(): of 32 numbers a scale in f16, then the codes."""
-    scales = abs(blocks).max(1, keepdims=True) / numpy.float32(127)
-    scaled = blocks * inverse(scales)
-    return scales, numpy.trunc(scaled + numpy.copysign(numpy.float32(0.5), scaled)).astype(numpy.int8)
-
-
-def q4_0(blocks):
-    """The number with the largest magnitude becomes -8."""
-    scales = numpy.take_along_axis(blocks, abs(blocks).argmax(1)[:, None], 1) / numpy.float32(-8)
-    return scales, nibbles(blocks * inverse(scales) + numpy.float32(8.5))
-
-
-def q4_1(blocks):
-    """After the scale comes the minimum."""
-    least = blocks.min(1, keepdims=True)
-    scales = (blocks.max(1, keepdims=True) - least) / numpy.float32(15)
-    return numpy.concatenate([scales, least], 1), nibbles((blocks - least) * inverse(scales) + numpy.float32(0.5))
-
-
-def inverse(scales):
-    return numpy.divide(numpy.float32(1), scales, out=numpy.zeros_like(scales), where=scales != 0)
-
-
-def nibbles(numbers):
-    """Two codes a byte: the lower half has one of the first 16."""
-    codes = numpy.trunc(numbers).astype(numpy.uint8).clip(0, 15)
-    return codes[:, :16] | codes[:, 16:] << 4
-
-
-def data_of(tensor, kind):
-    if kind in ("f32", "f16"):
-        return tensor.astype(numpy.float32 if kind == "f32" else numpy.float16).tobytes()
-    quantise = {"q8_0": q8_0, "q4_0": q4_0, "q4_1": q4_1}[kind]
-    scales, codes = quantise(tensor.astype(numpy.float32).reshape(-1, 32))
-    return numpy.concatenate([scales.astype(numpy.float16).view(numpy.uint8), codes.view(numpy.uint8)], 1).tobytes()
 
 
 def text(words):
@@ -81,8 +46,8 @@ def write(path, values, tensors):
     at = 0
     for name, (tensor, kind) in tensors.items():
         shape = tensor.shape[::-1]
-        head.append(text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, TYPES[kind], at))
-        data.append(data_of(tensor, kind))
+        head.append(text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, quantise.number_of(kind), at))
+        data.append(quantise.data_of(tensor, kind))
         data.append(bytes(-len(data[-1]) % ALIGNMENT))
         at += len(data[-2]) + len(data[-1])
     head = b"".join(head)
@@ -232,8 +197,8 @@ def convert(model, tokenizer, path, kind="f16"):
         tensors["output.weight"] = take(sizes["vocabulary"], dim), kind
     for layer in range(layers):
         for name, tensor in parts.items():
-            fits = kind if tensor.shape[-1] % 32 == 0 or kind[0] == "f" else "f16"  # rows of whole blocks only
-            tensors[f"blk.{layer}.{name}.weight"] = tensor[layer], "f32" if tensor.ndim == 2 else fits
+            own = kind if quantise.fits(tensor.shape[-1], kind) else "f16"
+            tensors[f"blk.{layer}.{name}.weight"] = tensor[layer], "f32" if tensor.ndim == 2 else own
     words = metadata_of_scores(*read_llama2c_tokens(tokenizer, sizes["vocabulary"]))
     write(path, metadata("from llama2.c", sizes, 1e-5) | words, tensors)
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINEARS = 7, NAME_SIZE = 64, ALIGNMENT = 64 };
+enum { LINEARS = 7, NAME_SIZE = 64, ALIGNMENT = 64, LAYER_LIMIT = 4096 };
 
 /* Larger than any size of a model; the product of three does not overflow. */
 static const int64_t size_limit = 1 << 20;
@@ -17,7 +17,7 @@ static bool read_sizes(struct model *model, struct failure *failure) {
   if (!gguf_array(gguf, "tokenizer.ggml.tokens", GGUF_STRING, &tokens, failure) ||
       !gguf_whole(gguf, "llama.embedding_length", 1, size_limit, 0, &model->dim, failure) ||
       !gguf_whole(gguf, "llama.feed_forward_length", 1, size_limit, 0, &model->hidden, failure) ||
-      !gguf_whole(gguf, "llama.block_count", 1, (int64_t)gguf->tensor_count, 0, &model->layers, failure) ||
+      !gguf_whole(gguf, "llama.block_count", 1, LAYER_LIMIT, 0, &model->layers, failure) ||
       !gguf_whole(gguf, "llama.attention.head_count", 1, size_limit, 0, &model->heads, failure) ||
       !gguf_whole(gguf, "llama.attention.head_count_kv", 1, model->heads, model->heads, &model->kv_heads,
                   failure) ||
@@ -62,6 +62,17 @@ static void *allocate(struct model *model, int64_t bytes, struct failure *failur
   return piece + (ALIGNMENT - (uintptr_t)piece % ALIGNMENT);
 }
 
+/* Finds a matrix by its name in a GGUF file. `layer` is -1 for what belongs to none. */
+static bool take(struct model *model, int64_t layer, const char *of, int64_t rows, int64_t columns,
+                 struct matrix *matrix, struct failure *failure) {
+  char name[NAME_SIZE];
+  if (layer < 0)
+    snprintf(name, sizeof name, "%s.weight", of);
+  else
+    snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)layer, of);
+  return gguf_take(&model->gguf, name, rows, columns, matrix, failure);
+}
+
 /* Packs the rows of a layer into panels of their type. */
 static bool pack(struct model *model, fovea_nn_linear *linear, const fovea_execution *execution,
                  struct failure *failure) {
@@ -77,20 +88,15 @@ static bool pack(struct model *model, fovea_nn_linear *linear, const fovea_execu
   return true;
 }
 
-/* Packs blocks of codes, which stay codes. */
-static bool pack_codes(struct model *model, fovea_nn_linear *linear, const struct gguf_tensor *tensor,
+/* Packs codes, which stay codes. */
+static bool pack_codes(struct model *model, fovea_nn_linear *linear, const fovea_nn_codes *codes,
                        const fovea_execution *execution, struct failure *failure) {
-  const fovea_nn_format format = tensor->type == GGUF_Q4_0   ? FOVEA_NN_FORMAT_Q4_0
-                                 : tensor->type == GGUF_Q4_1 ? FOVEA_NN_FORMAT_Q4_1
-                                                             : FOVEA_NN_FORMAT_Q8_0;
-  fovea_nn_codes codes;
   fovea_error error;
   size_t bytes;
-  fovea_nn_codes_init(&codes, format, linear->in, linear->out, tensor->data);
-  if (fovea_nn_codes_size(&codes, &bytes, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
+  if (fovea_nn_codes_size(codes, &bytes, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
   void *packed = allocate(model, (int64_t)bytes, failure);
   if (!packed) return false;
-  if (fovea_nn_pack_codes(&codes, packed, execution, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
+  if (fovea_nn_pack_codes(codes, packed, execution, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
   linear->weights = packed;
   linear->layout = FOVEA_NN_WEIGHTS_QUANTISED;
   linear->mode = model->mode;
@@ -99,39 +105,27 @@ static bool pack_codes(struct model *model, fovea_nn_linear *linear, const struc
 }
 
 /* A matrix of the file becomes a linear layer of the same numbers. */
-static bool read_linear(struct model *model, fovea_nn_linear *linear, const char *name, int64_t in, int64_t out,
-                        const fovea_execution *execution, struct failure *failure) {
-  const struct gguf_tensor *tensor;
-  if (!gguf_take(&model->gguf, name, out, in, &tensor, failure)) return false;
-  fovea_nn_linear_init(linear, in, out, tensor->data);
-  if (tensor->type == GGUF_F16) linear->weight_type = FOVEA_F16;
-  if (tensor->type == GGUF_F32 || tensor->type == GGUF_F16) return pack(model, linear, execution, failure);
-  return pack_codes(model, linear, tensor, execution, failure);
+static bool read_linear(struct model *model, fovea_nn_linear *linear, int64_t layer, const char *of, int64_t in,
+                        int64_t out, const fovea_execution *execution, struct failure *failure) {
+  struct matrix matrix;
+  if (!take(model, layer, of, out, in, &matrix, failure)) return false;
+  fovea_nn_linear_init(linear, in, out, matrix.data);
+  if (matrix.has_codes) return pack_codes(model, linear, &matrix.codes, execution, failure);
+  linear->weight_type = matrix.type;
+  return pack(model, linear, execution, failure);
 }
 
-static bool read_norm(struct model *model, fovea_nn_norm *norm, const char *name, double eps,
+static bool read_norm(struct model *model, fovea_nn_norm *norm, int64_t layer, const char *of, double eps,
                       struct failure *failure) {
-  const struct gguf_tensor *tensor;
-  if (!gguf_take(&model->gguf, name, 1, model->dim, &tensor, failure)) return false;
-  if (tensor->type != GGUF_F32) return refuse(failure, "%s: %s must be F32", model->gguf.path, name);
+  struct matrix matrix;
+  if (!take(model, layer, of, 1, model->dim, &matrix, failure)) return false;
+  float *gamma = allocate(model, model->dim * (int64_t)sizeof *gamma, failure);
+  if (!gamma) return false;
+  matrix_row(&matrix, 0, gamma);
   fovea_nn_norm_init(norm, FOVEA_NN_RMS_NORM, model->dim);
   norm->eps = eps;
-  norm->gamma = tensor->data;
+  norm->gamma = gamma;
   return true;
-}
-
-/* The table stays where it is in the file, if it has no blocks. */
-static bool read_embedding(struct model *model, struct failure *failure) {
-  const int64_t dim = model->dim, count = model->vocabulary;
-  const struct gguf_tensor *tensor;
-  if (!gguf_take(&model->gguf, "token_embd.weight", count, dim, &tensor, failure)) return false;
-  fovea_nn_embedding_init(&model->embedding, dim, count, tensor->data);
-  if (tensor->type == GGUF_F16) model->embedding.tokens.type = FOVEA_F16;
-  if (tensor->type == GGUF_F32 || tensor->type == GGUF_F16) return true;
-  float *numbers = allocate(model, count * dim * (int64_t)sizeof *numbers, failure);
-  if (numbers) gguf_widen(tensor, numbers);
-  model->embedding.tokens.data = numbers;
-  return numbers != NULL;
 }
 
 static bool read_layer(struct model *model, int64_t index, double eps, const fovea_execution *execution,
@@ -147,16 +141,12 @@ static bool read_layer(struct model *model, int64_t index, double eps, const fov
                         {"attn_v", &layer->value, dim, kv_dim},         {"attn_output", &layer->output, q_dim, dim},
                         {"ffn_gate", &layer->gate, dim, model->hidden}, {"ffn_up", &layer->up, dim, model->hidden},
                         {"ffn_down", &layer->down, model->hidden, dim}};
-  char name[NAME_SIZE];
-  for (int i = 0; i < LINEARS; i++) {
-    snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)index, linears[i].name);
-    if (!read_linear(model, linears[i].linear, name, linears[i].in, linears[i].out, execution, failure))
+  for (int i = 0; i < LINEARS; i++)
+    if (!read_linear(model, linears[i].linear, index, linears[i].name, linears[i].in, linears[i].out, execution,
+                     failure))
       return false;
-  }
-  snprintf(name, sizeof name, "blk.%lld.attn_norm.weight", (long long)index);
-  if (!read_norm(model, &layer->attention_norm, name, eps, failure)) return false;
-  snprintf(name, sizeof name, "blk.%lld.ffn_norm.weight", (long long)index);
-  return read_norm(model, &layer->feed_norm, name, eps, failure);
+  return read_norm(model, &layer->attention_norm, index, "attn_norm", eps, failure) &&
+         read_norm(model, &layer->feed_norm, index, "ffn_norm", eps, failure);
 }
 
 /* SwiGLU: what the model calls the gate has the activation, so it is the block's `up`. */
@@ -173,23 +163,26 @@ static void connect(struct layer *layer, const fovea_rotary *rotary) {
 static bool read_layers(struct model *model, const fovea_execution *execution, struct failure *failure) {
   double eps;
   if (!gguf_number(&model->gguf, "llama.attention.layer_norm_rms_epsilon", 0, -1, &eps, failure) ||
-      !read_embedding(model, failure) || !read_norm(model, &model->final_norm, "output_norm.weight", eps, failure))
+      !take(model, -1, "token_embd", model->vocabulary, model->dim, &model->embedding, failure) ||
+      !read_norm(model, &model->final_norm, -1, "output_norm", eps, failure))
     return false;
   for (int64_t i = 0; i < model->layers; i++) {
     if (!read_layer(model, i, eps, execution, failure)) return false;
     connect(&model->layer[i], &model->rotary);
   }
-  const char *head = gguf_has_tensor(&model->gguf, "output.weight") ? "output.weight" : "token_embd.weight";
-  if (!read_linear(model, &model->head, head, model->dim, model->vocabulary, execution, failure)) return false;
+  const bool has_head = gguf_has_tensor(&model->gguf, "output.weight");
+  if (!read_linear(model, &model->head, -1, has_head ? "output" : "token_embd", model->dim, model->vocabulary,
+                   execution, failure))
+    return false;
   fovea_nn_encoder_init(&model->encoder, &model->layer[0].block, model->layers);
   model->encoder.block_size = sizeof(struct layer);
-  model->encoder.embedding = &model->embedding;
   model->encoder.final_norm = &model->final_norm;
   return true;
 }
 
 /* Biases, experts, factors of frequencies and the like make another model of the same sizes. */
-static bool check_taken(const struct gguf *gguf, struct failure *failure) {
+static bool check_taken(const struct model *model, struct failure *failure) {
+  const struct gguf *gguf = &model->gguf;
   for (uint64_t i = 0; i < gguf->tensor_count; i++) {
     const struct gguf_tensor *tensor = &gguf->tensors[i];
     if (!tensor->taken)
@@ -207,7 +200,7 @@ static bool check_mode(const struct model *model, struct failure *failure) {
 static bool make_room(struct model *model, struct failure *failure) {
   const size_t layers = (size_t)model->layers;
   model->layer = calloc(layers, sizeof *model->layer);
-  model->pieces = calloc(LINEARS * layers + 2, sizeof *model->pieces); /* and the embedding and the head */
+  model->pieces = calloc((LINEARS + 2) * layers + 2, sizeof *model->pieces); /* with norms, and the head */
   return (model->layer && model->pieces) || refuse(failure, "no memory for %zu layers", layers);
 }
 
@@ -216,7 +209,7 @@ bool model_open(struct model *model, const char *path, fovea_mode mode, const fo
   *model = (struct model){.mode = mode};
   if (!gguf_read(&model->gguf, path, failure)) return false;
   if (read_sizes(model, failure) && read_rotary(model, failure) && make_room(model, failure) &&
-      read_layers(model, execution, failure) && check_taken(&model->gguf, failure) && check_mode(model, failure))
+      read_layers(model, execution, failure) && check_taken(model, failure) && check_mode(model, failure))
     return true;
   model_close(model);
   return false;

@@ -22,14 +22,14 @@ struct model {
 
   struct layer *layer;
   fovea_rotary rotary;
-  fovea_nn_embedding embedding;
+  struct matrix embedding; /* a row for each token */
   fovea_nn_norm final_norm;
-  fovea_nn_encoder encoder; /* all of the above */
+  fovea_nn_encoder encoder; /* all layers, and the norm */
   fovea_nn_linear head;     /* makes logits of its rows */
 
   fovea_mode mode; /* of layers with quantised weights */
   bool has_codes;  /* there are such layers */
-  void **pieces;   /* of memory, with packed weights */
+  void **pieces;   /* of memory, with packed weights and norms */
   int64_t piece_count;
 };
 

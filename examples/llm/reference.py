@@ -7,23 +7,69 @@ import struct
 import numpy
 
 import make_gguf
+import quantise
+
+
+def half(data):
+    return numpy.ascontiguousarray(data).view(numpy.float16).astype(numpy.float64)
+
+
+def halves(data):
+    """Codes of 4 bits: the lower halves of bytes, then the upper halves."""
+    return numpy.concatenate([data & 15, data >> 4], 1).astype(numpy.float64)
+
+
+def fifths(data):
+    return 16.0 * numpy.unpackbits(data, axis=1, bitorder="little")
+
+
+def read_minima(blocks, has_fifth):
+    """Of q4_k and q5_k."""
+    packed, at = blocks[:, 4:16].astype(int), 48 if has_fifth else 16
+    scales = numpy.concatenate([packed[:, :4] & 63, packed[:, 8:] & 15 | packed[:, :4] >> 6 << 4], 1)
+    minima = numpy.concatenate([packed[:, 4:8] & 63, packed[:, 8:] >> 4 | packed[:, 4:8] >> 6 << 4], 1)
+    pairs = blocks[:, at:].reshape(-1, 4, 1, 32)
+    codes = numpy.concatenate([pairs & 15, pairs >> 4], 2).reshape(-1, 8, 32).astype(float)
+    if has_fifth:
+        codes += 16 * (blocks[:, None, 16:48] >> numpy.arange(8)[:, None] & 1)
+    scales, minima = half(blocks[:, :2]) * scales, half(blocks[:, 2:4]) * minima
+    return codes * scales[:, :, None] - minima[:, :, None]
+
+
+def read_six_bits(blocks):
+    lower, upper = blocks[:, :128].reshape(-1, 2, 1, 64), blocks[:, 128:192].reshape(-1, 2, 1, 32)
+    lower = numpy.concatenate([lower & 15, lower >> 4], 2).reshape(-1, 256)
+    upper = (upper >> 2 * numpy.arange(4)[:, None] & 3).reshape(-1, 256)
+    scales = half(blocks[:, 208:]) * blocks[:, 192:208].view(numpy.int8)
+    return (lower + 16.0 * upper - 32) * numpy.repeat(scales, 16, 1)
+
+
+# Bytes of a block, and its numbers.
+BLOCKS = {
+    "q8_0": (34, lambda b: half(b[:, :2]) * b[:, 2:].view(numpy.int8)),
+    "q4_0": (18, lambda b: half(b[:, :2]) * (halves(b[:, 2:]) - 8)),
+    "q4_1": (20, lambda b: half(b[:, :2]) * halves(b[:, 4:]) + half(b[:, 2:4])),
+    "q5_0": (22, lambda b: half(b[:, :2]) * (halves(b[:, 6:]) + fifths(b[:, 2:6]) - 16)),
+    "q5_1": (24, lambda b: half(b[:, :2]) * (halves(b[:, 8:]) + fifths(b[:, 4:8])) + half(b[:, 2:4])),
+    "iq4_nl": (18, lambda b: half(b[:, :2]) * quantise.IQ4_NL[halves(b[:, 2:]).astype(int)]),
+    "mxfp4": (17, lambda b: numpy.exp2(b[:, :1] - 127.0) * quantise.E2M1[halves(b[:, 1:]).astype(int)]),
+    "q4_k": (144, lambda b: read_minima(b, False)),
+    "q5_k": (176, lambda b: read_minima(b, True)),
+    "q6_k": (210, read_six_bits),
+}
 
 
 def numbers_of(tensor, kind):
-    """What a reader of the file gets, exactly."""
-    data = make_gguf.data_of(tensor, kind)
-    if kind.startswith("q"):
-        halves, size = (2, 20) if kind == "q4_1" else (1, 34 if kind == "q8_0" else 18)
-        blocks = numpy.frombuffer(data, numpy.uint8).reshape(-1, size)
-        scales = blocks[:, :2 * halves].copy().view(numpy.float16).astype(numpy.float64)
-        codes = blocks[:, 2 * halves:]
-        if kind == "q8_0":
-            codes = codes.view(numpy.int8)
-        else:
-            codes = numpy.concatenate([codes & 15, codes >> 4], 1) - (8.0 if kind == "q4_0" else 0.0)
-        numbers = codes * scales[:, :1] + (scales[:, 1:] if halves == 2 else 0)
-        return numbers.astype(numpy.float32).astype(numpy.float64).reshape(tensor.shape)
-    return numpy.frombuffer(data, "f4" if kind == "f32" else "f2").reshape(tensor.shape).astype(numpy.float64)
+    """What a reader of the file gets, exactly: each number is rounded once."""
+    data = quantise.data_of(tensor, kind)
+    if kind in BLOCKS:
+        size, read = BLOCKS[kind]
+        numbers = read(numpy.frombuffer(data, numpy.uint8).reshape(-1, size)).astype(numpy.float32)
+    elif kind == "bf16":
+        numbers = (numpy.frombuffer(data, numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
+    else:
+        numbers = numpy.frombuffer(data, "f4" if kind == "f32" else "f2")
+    return numbers.astype(numpy.float64).reshape(tensor.shape)
 
 
 def rounded(rows, cache):
@@ -36,16 +82,16 @@ def rounded(rows, cache):
 
 
 class Model:
-    """All passes are in `dtype`; `cache` is the type of keys and values. int8: rows that go through a layer become
-    codes with one scale."""
+    """All passes are in `dtype`; `cache` is the type of keys and values. int8: how the names of matrices begin for which
+    rows become codes with one scale."""
 
-    def __init__(self, values, tensors, dtype=numpy.float64, cache="f32", int8=False):
+    def __init__(self, values, tensors, dtype=numpy.float64, cache="f32", int8=()):
         self.values, self.dtype, self.cache, self.int8 = values, dtype, cache, int8
         self.tensors = {name: numbers_of(*tensor).astype(dtype) for name, tensor in tensors.items()}
         self.heads, self.kv_heads = (values[f"llama.attention.head_count{end}"] for end in ("", "_kv"))
 
     def linear(self, x, name):
-        if self.int8:
+        if name.startswith(self.int8):
             scale = abs(x).max(-1, keepdims=True) / 127
             x = numpy.rint(x / scale) * scale
         return x @ self.tensors[name].T
