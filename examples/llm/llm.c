@@ -32,7 +32,8 @@ static double now(void) {
 }
 
 static bool read_inputs(struct inputs *inputs, const struct options *options, struct failure *failure) {
-  return model_open(&inputs->model, options->model, options->mode, &options->engine.execution, failure) &&
+  return model_open(&inputs->model, options->model, options->weights, options->mode, &options->engine.execution,
+                    failure) &&
          vocabulary_read(&inputs->vocabulary, &inputs->model.gguf, failure) &&
          texts_create(&inputs->texts, options, &inputs->model, &inputs->vocabulary, failure);
 }

@@ -31,7 +31,8 @@ static bool read_sizes(struct model *model, struct failure *failure) {
                 (long long)model->heads);
 }
 
-/* Rotates neighbours: whoever writes a GGUF file of this architecture orders the rows of queries and keys so. */
+/* Rotates neighbours: whoever writes a GGUF file of this architecture orders the rows of queries and keys so. In Hugging
+ * Face's files they are in their first order. */
 static bool read_rotary(struct model *model, struct failure *failure) {
   const struct gguf *gguf = &model->gguf;
   const struct gguf_value *scaling = gguf_find(gguf, "llama.rope.scaling.type");
@@ -46,7 +47,7 @@ static bool read_rotary(struct model *model, struct failure *failure) {
   if (scaling && !gguf_is(scaling, "none"))
     return refuse(failure, "%s: llama.rope.scaling.type is not 'none', which is all that this program has",
                   gguf->path);
-  fovea_rotary_init(&model->rotary, FOVEA_ROTARY_INTERLEAVED, dims);
+  fovea_rotary_init(&model->rotary, model->has_checkpoint ? FOVEA_ROTARY_HALVES : FOVEA_ROTARY_INTERLEAVED, dims);
   model->rotary.base = base;
   return true;
 }
@@ -66,11 +67,20 @@ static void *allocate(struct model *model, int64_t bytes, struct failure *failur
 static bool take(struct model *model, int64_t layer, const char *of, int64_t rows, int64_t columns,
                  struct matrix *matrix, struct failure *failure) {
   char name[NAME_SIZE];
+  if (model->has_checkpoint) return checkpoint_take(&model->checkpoint, layer, of, rows, columns, matrix, failure);
   if (layer < 0)
     snprintf(name, sizeof name, "%s.weight", of);
   else
     snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)layer, of);
   return gguf_take(&model->gguf, name, rows, columns, matrix, failure);
+}
+
+/* As take(), of which rows of numbers are read. */
+static bool take_rows(struct model *model, int64_t layer, const char *of, int64_t rows, struct matrix *matrix,
+                      struct failure *failure) {
+  return take(model, layer, of, rows, model->dim, matrix, failure) &&
+         (matrix->row_bytes > 0 ||
+          refuse(failure, "%s: its %s is in codes without blocks", model->checkpoint.file.path, of));
 }
 
 /* Packs the rows of a layer into panels of their type. */
@@ -118,7 +128,7 @@ static bool read_linear(struct model *model, fovea_nn_linear *linear, int64_t la
 static bool read_norm(struct model *model, fovea_nn_norm *norm, int64_t layer, const char *of, double eps,
                       struct failure *failure) {
   struct matrix matrix;
-  if (!take(model, layer, of, 1, model->dim, &matrix, failure)) return false;
+  if (!take_rows(model, layer, of, 1, &matrix, failure)) return false;
   float *gamma = allocate(model, model->dim * (int64_t)sizeof *gamma, failure);
   if (!gamma) return false;
   matrix_row(&matrix, 0, gamma);
@@ -163,14 +173,15 @@ static void connect(struct layer *layer, const fovea_rotary *rotary) {
 static bool read_layers(struct model *model, const fovea_execution *execution, struct failure *failure) {
   double eps;
   if (!gguf_number(&model->gguf, "llama.attention.layer_norm_rms_epsilon", 0, -1, &eps, failure) ||
-      !take(model, -1, "token_embd", model->vocabulary, model->dim, &model->embedding, failure) ||
+      !take_rows(model, -1, "token_embd", model->vocabulary, &model->embedding, failure) ||
       !read_norm(model, &model->final_norm, -1, "output_norm", eps, failure))
     return false;
   for (int64_t i = 0; i < model->layers; i++) {
     if (!read_layer(model, i, eps, execution, failure)) return false;
     connect(&model->layer[i], &model->rotary);
   }
-  const bool has_head = gguf_has_tensor(&model->gguf, "output.weight");
+  const bool has_head = model->has_checkpoint ? checkpoint_has(&model->checkpoint, "output")
+                                              : gguf_has_tensor(&model->gguf, "output.weight");
   if (!read_linear(model, &model->head, -1, has_head ? "output" : "token_embd", model->dim, model->vocabulary,
                    execution, failure))
     return false;
@@ -183,6 +194,9 @@ static bool read_layers(struct model *model, const fovea_execution *execution, s
 /* Biases, experts, factors of frequencies and the like make another model of the same sizes. */
 static bool check_taken(const struct model *model, struct failure *failure) {
   const struct gguf *gguf = &model->gguf;
+  if (model->has_checkpoint && gguf_has_tensor(gguf, "rope_freqs.weight"))
+    return refuse(failure, "%s: this program has no use for its tensor rope_freqs.weight", gguf->path);
+  if (model->has_checkpoint) return checkpoint_check(&model->checkpoint, failure);
   for (uint64_t i = 0; i < gguf->tensor_count; i++) {
     const struct gguf_tensor *tensor = &gguf->tensors[i];
     if (!tensor->taken)
@@ -204,12 +218,13 @@ static bool make_room(struct model *model, struct failure *failure) {
   return (model->layer && model->pieces) || refuse(failure, "no memory for %zu layers", layers);
 }
 
-bool model_open(struct model *model, const char *path, fovea_mode mode, const fovea_execution *execution,
-                struct failure *failure) {
-  *model = (struct model){.mode = mode};
+bool model_open(struct model *model, const char *path, const char *weights, fovea_mode mode,
+                const fovea_execution *execution, struct failure *failure) {
+  *model = (struct model){.mode = mode, .has_checkpoint = weights != NULL};
   if (!gguf_read(&model->gguf, path, failure)) return false;
-  if (read_sizes(model, failure) && read_rotary(model, failure) && make_room(model, failure) &&
-      read_layers(model, execution, failure) && check_taken(model, failure) && check_mode(model, failure))
+  if ((!weights || checkpoint_read(&model->checkpoint, weights, failure)) && read_sizes(model, failure) &&
+      read_rotary(model, failure) && make_room(model, failure) && read_layers(model, execution, failure) &&
+      check_taken(model, failure) && check_mode(model, failure))
     return true;
   model_close(model);
   return false;
@@ -220,5 +235,6 @@ void model_close(struct model *model) {
   free(model->pieces);
   free(model->layer);
   gguf_free(&model->gguf);
+  checkpoint_free(&model->checkpoint);
   *model = (struct model){.layer = NULL};
 }

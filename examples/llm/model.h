@@ -2,6 +2,7 @@
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
 
+#include "checkpoint.h"
 #include "gguf.h"
 
 #include <fovea/encoder.h>
@@ -19,6 +20,8 @@ struct model {
   int64_t dim, hidden, layers, heads, kv_heads, head_dim, vocabulary;
   int64_t context; /* positions that it was trained for */
   struct gguf gguf;
+  struct checkpoint checkpoint; /* has the matrices, if it was asked for */
+  bool has_checkpoint;
 
   struct layer *layer;
   fovea_rotary rotary;
@@ -33,10 +36,11 @@ struct model {
   int64_t piece_count;
 };
 
-/* Reads a file and packs its weights, by the threads and the isa of the execution. Tensors and values of the file that
- * would make another model of it are refused, and int8 mode if no weights are quantised. */
-bool model_open(struct model *model, const char *path, fovea_mode mode, const fovea_execution *execution,
-                struct failure *failure);
+/* Reads a file and packs its weights, by the threads and the isa of the execution. If `weights` is not NULL it is a
+ * safetensors file, which has the matrices instead. Tensors and values that would make another model of it are refused,
+ * and int8 mode if no weights are quantised. */
+bool model_open(struct model *model, const char *path, const char *weights, fovea_mode mode,
+                const fovea_execution *execution, struct failure *failure);
 void model_close(struct model *model);
 
 #endif

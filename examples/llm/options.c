@@ -11,6 +11,9 @@ const char options_help[] =
     "\n"
     "Continues each prompt, by a GGUF file of a model of Llama's kind. Several prompts go through it together.\n"
     "\n"
+    "  --weights FILE     a safetensors file of the same model, with weights in f32, f16, bf16, or 4 bits by GPTQ "
+    "or\n"
+    "                     AWQ; of MODEL only the sizes and the vocabulary are used then\n"
     "  --steps N          tokens to write for each prompt, at most (64)\n"
     "  --temperature X    0: always the likeliest token (default); 1: as the model has it\n"
     "  --seed N           of the generators, for other temperatures than 0 (1)\n"
@@ -30,7 +33,7 @@ const char options_help[] =
     "again;\n"
     "                     prints what --stats tells of the second time\n"
     "\n"
-    "Only the model, the prompt, --cache, --int8, --temperature and --seed change the text of a "
+    "Only the model, its weights, the prompt, --cache, --int8, --temperature and --seed change the text of a "
     "prompt.\n"
     "Exit status 0; 1 if --check found other bits; 2 with one line on stderr that says what was wrong.\n";
 
@@ -60,6 +63,8 @@ static bool read_option(struct options *options, const char *name, const char *w
     engine->cache = (enum cache_type)type;
   } else if (strcmp(name, "--isa") == 0) {
     engine->execution.isa = word;
+  } else if (strcmp(name, "--weights") == 0) {
+    options->weights = word;
   } else if (strcmp(name, "--logits") == 0) {
     options->logits = word;
   } else {

