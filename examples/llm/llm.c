@@ -129,6 +129,7 @@ int main(int count, char **arguments) {
   if (!options_read(&options, count, arguments, &failure))
     return fprintf(stderr, "fovea_llm: %s\n", failure.text), 2;
   if (options.help) return fputs(options_help, stdout), output_finish("fovea_llm") ? EXIT_SUCCESS : 2;
+  if (options.mode == FOVEA_MODE_INT8) fovea_allow_amx(NULL); /* without it the same bits, more slowly */
   const bool done = run_all(&options, &inputs, &same, &failure);
   free_inputs(&inputs);
   if (!done) fprintf(stderr, "fovea_llm: %s\n", failure.text);
