@@ -84,7 +84,8 @@ typedef struct fovea_nn_tile_args {
   int dims;             /* up to FOVEA_DOT_PIECE */
   int begun;
   float *sums;              /* rows of fovea_nn_kernels.tile_outs */
-  fovea_nn_ahead near, far; /* what is read next: into the first-level cache, and into the second */
+  fovea_nn_ahead near, far; /* what is used next: into the first-level cache, and into the second */
+  int64_t near_turn;        /* every other step of `near` */
 } fovea_nn_tile_args;
 
 /* Packs a piece of a tile's rows of x: to[dim][row]. Rows that do not exist become zeros. */

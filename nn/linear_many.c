@@ -211,6 +211,27 @@ static fovea_nn_ahead far_ahead(const char *begin, int64_t bytes, int tile, int 
   return (fovea_nn_ahead){begin + tile * share, share <= fetched / 2 ? LINE / 2 : LINE};
 }
 
+/* What a tile uses when it is done: the next tile's sums, or the rows of y that its own sums become, of which the
+ * second step leads to the next row. A tile has more steps than rows: the rest fetches rows of the next tile. */
+static void place_near(const many_task *task, const many_piece *piece, int tile, int group,
+                       fovea_nn_tile_args *args) {
+  const fovea_nn_linear_rows *r = task->many->rows;
+  const int tile_outs = task->many->kernels->tile_outs;
+  const int64_t size = fovea_type_bits(r->y_type) / 8, row = size * r->y_stride;
+  if (task->tiles <= FEW_TILES) {
+    args->near = (fovea_nn_ahead){args->far.begin + FOVEA_DOT_PIECE / 2 * LINE, LINE};
+    args->near_turn = LINE;
+  } else if (!piece->last) {
+    args->near =
+        (fovea_nn_ahead){(const char *)(args->sums + task->many->kernels->tile_rows * tile_outs), LINE / 2};
+    args->near_turn = LINE / 2;
+  } else {
+    const int64_t y = task->rows[tile] * r->y_stride + (task->group + group) * tile_outs;
+    args->near = (fovea_nn_ahead){fovea_element(r->y, r->y_type, y), size * tile_outs > LINE ? LINE : row};
+    args->near_turn = size * tile_outs > LINE ? row - LINE : 0;
+  }
+}
+
 /* All tiles of one group of outputs. */
 static void compute_group(const many_task *task, const many_piece *piece, int group, const char *next_weights) {
   const fovea_nn_kernels *k = task->many->kernels;
@@ -223,10 +244,8 @@ static void compute_group(const many_task *task, const many_piece *piece, int gr
     args.x = task->x + t * x_floats;
     args.rows = (int)(task->rows[t + 1] - task->rows[t]);
     args.sums = task->sums + (one_piece ? 0 : ((int64_t)group * task->tiles + t) * sum_floats);
-    args.near =
-        (fovea_nn_ahead){(const char *)(args.sums + (piece->last ? 0 : sum_floats)), piece->last ? 0 : LINE / 2};
     args.far = far_ahead(next_weights, weight_bytes, t, task->tiles);
-    if (task->tiles <= FEW_TILES) args.near = (fovea_nn_ahead){args.far.begin + FOVEA_DOT_PIECE / 2 * LINE, LINE};
+    place_near(task, piece, t, group, &args);
     k->tile(&args);
     if (piece->last) finish(task, t, group, args.sums);
   }

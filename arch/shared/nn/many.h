@@ -72,6 +72,8 @@ FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
   const int64_t panel_stride = args->panel_stride;
   const float *x = args->x, *weights = args->weights;
   const char *near = args->near.begin, *far = args->far.begin;
+  const int64_t two_steps = args->near.step + args->near_turn;
+  int64_t step = args->near.step;
   int dims = args->dims;
   many_tile tile;
   FOVEA_UNROLL
@@ -85,7 +87,8 @@ FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
     __builtin_prefetch(near, 0, 3);
     many_dim(rows, x, weights, panel_stride, &tile);
     __builtin_prefetch(far, 0, 2);
-    near += args->near.step;
+    near += step;
+    step = two_steps - step;
     far += args->far.step;
   }
   if (dims > 0) many_dim(rows, x, weights, panel_stride, &tile);
