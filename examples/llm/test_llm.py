@@ -90,6 +90,7 @@ class Answers(Folder):
         for prompt, (tokens, rows) in zip(PROMPTS, texts):
             read = tokens[:len(reference.encode(values, prompt)) + len(rows) - 1]  # the last token is not read
             expected, narrow, plain = (model.logits(read)[-len(rows):] for model in models)
+            self.assertTrue(numpy.isfinite(rows).all())
             error = max(error, abs(rows - expected).max())
             single = max(single, abs(narrow - plain).max())
             rounding = max(rounding, abs(expected - plain).max())
@@ -187,13 +188,16 @@ class Answers(Folder):
     def test_bench(self):
         """A prompt of so many tokens, which no token ends; nothing but numbers is printed."""
         values, tensors = make_gguf.make(self.path, "tiny", "f32")
+        tensors["output.weight"][0][2] *= 100  # the token that ends texts is the likeliest half of the time
+        make_gguf.write(self.path, values, tensors)
         words = ["--bench", 10, "--steps", 40, "--chunk", 4, "--cache", "f32"]
         told = self.output(*words, "--logits", self.folder / "logits").decode()
         self.assertRegex(told, r"^with prompts +10 tokens, [0-9.]+ a second\ndecoding +39 tokens, [0-9.]+ a second\n"
                                r"cache +[0-9]+ bytes\n$")
         rows = numpy.frombuffer((self.folder / "logits").read_bytes(), "<f4").reshape(40, -1)
         read = [(7919 * i + 1) % 400 for i in range(10)] + [int(row.argmax()) for row in rows[:-1]]
-        self.assertLess(abs(reference.Model(values, tensors).logits(read)[9:] - rows).max(), 1e-3)
+        self.assertIn(2, read[10:])
+        self.assertLess(abs(reference.Model(values, tensors).logits(read)[9:] - rows).max(), 1e-2)
         self.refused("--bench makes its own prompt; 'a' would not be used", "a", "--bench", 9)
         self.refused("a prompt has 256 tokens; the model was made for texts of 256", "--bench", 256)
 
