@@ -113,11 +113,13 @@ FOVEA_KERNEL void FOVEA_NAME(nn_tile)(const fovea_nn_tile_args *args) {
 
 /* ---- Packing -------------------------------------------------------------------------------------------------- */
 
-/* LANES dims of up to LANES rows, transposed: square[dim][row]. */
+/* LANES dims of up to LANES rows, transposed: square[dim][row]. The rows of the next tile are prefetched: each lies on
+ * a page or two of its own, where hardware sees no stream. */
 FOVEA_INLINE void many_square(const fovea_nn_pack_args *args, int row, int dim, int dims, vec square[LANES]) {
   FOVEA_UNROLL
   for (int i = 0; i < LANES; i++) {
     const float *x = args->x + (row + i) * args->x_stride + dim;
+    __builtin_prefetch(x + args->tile_rows * args->x_stride);
     square[i] = row + i >= args->rows ? vec_set1(0.0f) : dims == LANES ? vec_load(x) : vec_load_first(x, dims);
   }
   vec_transpose(square);
