@@ -8,6 +8,7 @@ has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
 has_cxx_header() { echo "#include <$1>" | c++ -E -x c++ - >/dev/null 2>&1; }
 has_library() { pkg-config --exists "$1" 2>/dev/null; }
+has_python_header() { python3 -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; }
 has_python_module() { python3 -c "import $1" >/dev/null 2>&1 || /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 clang_builds() { echo 'int main(void) { return 0; }' | clang "$@" -x c -o /dev/null - >/dev/null 2>&1; }
 no_clang_yet_or_it_builds() { ! has_command clang || clang_builds "$@"; } # for packages that clang's version names
@@ -56,6 +57,9 @@ mingw | wine                  | has_command wine
 bare  | clang-16              | has_or_cannot_have clang-16 clang-16
 plot  | python3-matplotlib    | has_python_module matplotlib
 peers | python3-venv          | has_python_module ensurepip
+python | g++                 | has_command c++
+python | python3-dev         | has_python_header
+python | python3-venv        | has_python_module ensurepip
 docs  | mkdocs                | has_command mkdocs
 debian | dpkg-dev             | has_command dpkg-shlibdeps
 debian | file                 | has_command file

@@ -16,9 +16,10 @@ import sys
 STATED = [
     (re.compile(r"find_package\(fovea\w* (\d+(?:\.\d+)*)"), 2),
     (re.compile(r"\bfovea-(\d+\.\d+\.\d+)\.tar"), 3),
+    (re.compile(r'^version = "(\d+\.\d+\.\d+)"'), 3),
     (re.compile(r"GIT_TAG v(\d+\.\d+\.\d+)"), 3),
 ]
-PLACES = ["*.md", "docs/*.md", "docs/man/*", "examples/*/*.md", "examples/*/CMakeLists.txt", "tests/install/**/*",
+PLACES = ["*.md", "docs/*.md", "docs/man/*", "examples/*/*.md", "examples/*/CMakeLists.txt", "python/pyproject.toml", "tests/install/**/*",
           "packaging/**/*"]
 
 

@@ -169,6 +169,12 @@ stage_consumers() {
 # Warnings of the generator and broken links are errors.
 stage_docs() { run_docs; }
 
+# The module for Python: installed, and tested, by two versions of Python if this machine has them.
+stage_python() {
+  need_packages python
+  tests/install/python.sh build/python
+}
+
 # A release of the tree as it is: the archive, packages that are installed, used and removed, or run under qemu, and what
 # describes them. What is quick is made twice. `./run release --twice` compares all bytes, but compiles twice.
 stage_release() {
@@ -188,6 +194,7 @@ stage_release() {
 summary_of() { # log
   awk '
     /tests failed out of/ { tests += $NF }
+    /^[0-9]+ passed/ { tests += $1 }
     /problems agree$/ { digests += $(NF - 4) }
     /\(Skipped\)$/ { skipped = skipped " " $3 }
     /^[a-z]+: [0-9]+ inputs$/ { inputs = inputs " " $1 " " $2 }
@@ -241,6 +248,7 @@ mca       | NEON inner loops, llvm-mca for ARM'"'"'s cores
 snippets  | shell commands of README, docs, examples and bench
 docs      | the site and every link in it
 consumers | used by other projects, in every way
+python    | the module for Python, installed and tested
 presets   | builds without some groups, or some instruction sets
 release   | a draft of a release: archive, Debian packages, installed, used and removed
 '

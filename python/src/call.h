@@ -1,0 +1,93 @@
+/* One call of attention: what Python gives, as the library's structs. */
+#ifndef FOVEA_PYTHON_CALL_H
+#define FOVEA_PYTHON_CALL_H
+
+#include "cache.h"
+#include "options.h"
+
+#include <fovea/terms.h>
+
+#include <forward_list>
+
+namespace fovea_python {
+
+/* An output beside O: where it lies, and the object that Python gets. */
+struct output {
+  nb::object object;
+  tensor memory;
+};
+
+/* What attention(), a plan and a run of it are given. The structs point into this object and into the tensors of the
+ * caller, so it lives as long as they are used, and is not moved. */
+class attention_call {
+public:
+  attention_call();
+  attention_call(const attention_call &) = delete;
+  attention_call &operator=(const attention_call &) = delete;
+
+  /* Reads sizes, types and strides of the tensors, and the keywords, of which `function` has some. `k` and `v` are None
+   * with a cache. */
+  void read(nb::handle q, nb::handle k, nb::handle v, nb::handle keywords, function function);
+
+  /* Makes the outputs that are wanted and not given. `like` is Q. Without memory only their layouts are known, as a plan
+   * needs them. */
+  void make_outputs(nb::handle like, bool with_memory = true);
+
+  /* For runs of a plan: begins with the rules of the plan's call; and refuses tensors that are not as the plan's. */
+  void follow(const attention_call &planned);
+  void require_layout(const attention_call &planned) const;
+
+  /* O alone, or a Result if more is wanted. */
+  nb::object result();
+
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_execution execution;
+
+  /* For options: memory that the structs point to. */
+  tensor &hold(nb::handle value, const char *name);
+  tensor &hold_strided(nb::handle value, const char *name); /* the last axis may have any stride */
+  const float *floats(nb::handle value, const char *name, const int64_t *shape, int axes);
+  const double *doubles(nb::handle value, const char *name, const int64_t *shape, int axes);
+  const int64_t *list(nb::handle value, const char *name, const char *what); /* `batch` numbers */
+  const int32_t *offsets_of_rows(nb::handle value, const char *name, int64_t *sequences);
+
+  int64_t sequences_q = 0, sequences_kv = 0; /* of packed batches; 0: not packed */
+  int q_axes = 4;
+  std::shared_ptr<const cache_view> view; /* with a cache */
+
+  std::vector<fovea_position_term> terms;
+  std::vector<const float *> term_numbers;
+  std::vector<const fovea_pattern *> patterns;
+  std::vector<nb::object> kept; /* what the structs point to */
+
+  /* Outputs. The caller gives some, make_outputs() makes the others. */
+  output o, lse, scores, max_logits, top_keys, top_scores, entropy, column_sums;
+  bool want_lse = false;
+  nb::object state; /* in place of O, if the problem's result is one */
+  void give(output &output, nb::handle value, const char *name); /* a tensor; its shape is checked when outputs are made */
+
+private:
+  void read_sizes(nb::handle q, nb::handle k, nb::handle v);
+  void read_key_sizes(nb::handle k, nb::handle v, int64_t batch);
+  void read_cached_sizes(nb::handle k, nb::handle v, int64_t batch);
+  void *make(output &output, nb::handle like, const char *name, element type, const int64_t *shape, int axes);
+  int rows_shape(int64_t *shape) const;
+  int64_t row_keys() const;
+  void make_scores(nb::handle like);
+  void make_state(nb::handle like, const int64_t *shape, int axes);
+
+  bool with_memory_ = true;
+  tensor q_, k_, v_;
+  std::forward_list<tensor> held_;
+  std::forward_list<std::vector<int64_t>> lists_;
+  std::forward_list<std::vector<int32_t>> offsets_;
+};
+
+/* Keywords that states have, too. */
+void set_sink(attention_call &call, nb::handle value, const char *name);
+fovea_normaliser normaliser_of(nb::handle value, const char *name);
+
+} // namespace fovea_python
+
+#endif

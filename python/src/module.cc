@@ -1,0 +1,27 @@
+/* The module fovea._fovea. Each part binds itself. */
+#include "attention.h"
+#include "cache.h"
+#include "info.h"
+#include "pattern.h"
+#include "result.h"
+#include "rotary.h"
+#include "state.h"
+#include "tensor.h"
+#include "terms.h"
+
+NB_MODULE(_fovea, module) {
+  using namespace fovea_python;
+  module.attr("__version__") = fovea_version();
+  bind_errors(module);
+  bind_info(module);
+  bind_layout(module);
+  bind_result(module);
+  bind_terms(module);
+  bind_pattern(module);
+  bind_state(module);
+  bind_rotary(module);
+  bind_cache(module);
+  bind_attention(module);
+  bind_explanation(module);
+  bind_plan(module);
+}

@@ -1,0 +1,178 @@
+/* Keywords that say which keys a row sees. */
+#include "call.h"
+#include "pattern.h"
+
+namespace fovea_python {
+
+namespace {
+
+void set_window(attention_call &call, nb::handle value, const char *name) {
+  bool pair = is_pair(value);
+  call.problem.window_left = limit_of(pair ? part_of(value, name, 2, 0) : nb::borrow(value), name);
+  call.problem.window_right = limit_of(pair ? part_of(value, name, 2, 1) : nb::borrow(value), name);
+}
+
+void set_chunks(attention_call &call, nb::handle value, const char *name) {
+  fovea_problem_chunks &chunks = call.problem.chunks;
+  if (PyIndex_Check(value.ptr())) {
+    chunks.size = integer_of(value, name);
+    return;
+  }
+  chunks.size = integer_of(part_of(value, name, 3, 0), name);
+  chunks.left = limit_of(part_of(value, name, 3, 1), name);
+  chunks.right = limit_of(part_of(value, name, 3, 2), name);
+}
+
+void set_offset(attention_call &call, nb::handle value, const char *name) {
+  if (PyIndex_Check(value.ptr()))
+    call.problem.offset = integer_of(value, name);
+  else
+    call.problem.offsets = call.list(value, name, "one for each batch element");
+}
+
+/* How many rows (keys) of a mask the longest sequence needs. */
+int64_t longest(const int32_t *offsets, int64_t sequences, int64_t all) {
+  int64_t most = 0;
+  if (!offsets) return all;
+  for (int64_t b = 0; b < sequences; b++)
+    if (offsets[b + 1] - offsets[b] > most) most = offsets[b + 1] - offsets[b];
+  return most;
+}
+
+fovea_mask_type mask_type(element type, const char *name) {
+  switch (type) {
+  case element::boolean: return FOVEA_MASK_BOOL;
+  case element::f32: return FOVEA_MASK_F32;
+  case element::f16: return FOVEA_MASK_F16;
+  case element::bf16: return FOVEA_MASK_BF16;
+  default:
+    refuse(name, "%s has elements of %s; they must be bool, or float32, float16, bfloat16 that are added to scores", name,
+           facts_of(type).name);
+  }
+}
+
+/* Sets type and strides of a mask that is broadcast to (batch, heads, rows, keys), as NumPy does; an axis of length 1 is
+ * repeated. With `bits` the tensor's last axis has bytes of eight keys. */
+void set_mask_layout(attention_call &call, const tensor &mask, const char *name, bool bits) {
+  fovea_problem &problem = call.problem;
+  int64_t keys = longest(problem.cu_seqlens_kv, problem.batch, problem.kv_len) - problem.mask.begin;
+  int64_t wanted[4] = {problem.batch, problem.heads, longest(problem.cu_seqlens_q, problem.batch, problem.q_len),
+                       problem.mask.keys != FOVEA_UNLIMITED ? problem.mask.keys : keys};
+  if (bits) wanted[3] = (wanted[3] + 7) / 8;
+  int64_t strides[4] = {0, 0, 0, 0};
+  if (mask.axes > 4) refuse(name, "%s has %d axes; it must have (batch, heads, rows, keys)", name, mask.axes);
+  for (int axis = 0; axis < mask.axes; axis++) {
+    int to = 4 - mask.axes + axis;
+    if (mask.shape[axis] != 1 && mask.shape[axis] != wanted[to])
+      refuse(name, "%s has the shape %s; it must be %s, or 1 along an axis", name, shape_text(mask).text,
+             shape_text(wanted, 4).text);
+    if (mask.shape[axis] != 1) strides[to] = mask.strides[axis];
+  }
+  if (bits && strides[3] != 1 && wanted[3] > 1) refuse(name, "%s needs a byte for each eight keys", name);
+  int64_t unit = bits ? 8 : 1;
+  problem.mask.type = bits ? FOVEA_MASK_BITS : mask_type(mask.type, name);
+  problem.mask.strides = {strides[0] * unit, strides[1] * unit, strides[2] * unit, bits ? 1 : strides[3]};
+  call.tensors.mask = mask.data;
+}
+
+void set_mask(attention_call &call, nb::handle value, const char *name) {
+  tensor &mask = call.hold_strided(value, name);
+  set_mask_layout(call, mask, name, false);
+}
+
+void set_mask_bits(attention_call &call, nb::handle value, const char *name) {
+  if (call.tensors.mask) refuse_unused(name, "%s is given, and mask, too: a call has one mask", name);
+  tensor &mask = call.hold(value, name);
+  if (mask.type != element::u8)
+    refuse(name, "%s has elements of %s; they must be uint8", name, facts_of(mask.type).name);
+  set_mask_layout(call, mask, name, true);
+}
+
+void set_pattern(attention_call &call, nb::handle value, const char *name) {
+  call.kept.push_back(nb::borrow(value));
+  if (nb::isinstance<pattern>(value)) {
+    call.problem.pattern = nb::cast<const pattern &>(value).compiled();
+    return;
+  }
+  if (!PyTuple_Check(value.ptr()) && !PyList_Check(value.ptr()))
+    refuse_type(name, value, "a fovea.Pattern, or a list with one for each batch element");
+  for (nb::handle each : nb::borrow<nb::sequence>(value)) {
+    if (!nb::isinstance<pattern>(each)) refuse_type(name, each, "a fovea.Pattern");
+    call.kept.push_back(nb::borrow(each));
+    call.patterns.push_back(nb::cast<const pattern &>(each).compiled());
+  }
+  require_count(call.patterns.size(), call.problem.batch, name, "one for each batch element");
+  call.problem.patterns = call.patterns.data();
+}
+
+const option options[] = {
+    {"cu_seqlens_q", "Integers",
+     "packed batches: sequence b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and LSE; Q has then no\n"
+     "        batch axis, or one of length 1. int32, one more than sequences",
+     in_problem, true,
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.cu_seqlens_q = call.offsets_of_rows(value, name, &call.sequences_q);
+     }},
+    {"cu_seqlens_kv", "Integers", "the same for keys", in_problem, true,
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.cu_seqlens_kv = call.offsets_of_rows(value, name, &call.sequences_kv);
+     }},
+    {"causal", "bool", "a row sees no key after its own; the last row's own key is the last key, if no offset is set",
+     in_problem, false,
+     [](attention_call &call, nb::handle value, const char *name) { call.problem.causal = flag_of(value, name); }},
+    {"window", "int | tuple[int | None, int | None]",
+     "(left, right): a row sees at most `left` keys before its own and `right` after it; None: no limit. A number\n"
+     "        stands for both",
+     in_problem, false, set_window},
+    {"chunks", "int | tuple[int, int | None, int | None]",
+     "size, or (size, left, right): a row sees the chunk of `size` positions that holds its own key, `left` keys before\n"
+     "        the chunk, `right` keys after it",
+     in_problem, false, set_chunks},
+    {"offset", "int | Integers",
+     "row i's own key is key i + offset; one number, or one for each batch element. Default: kv length less q length",
+     in_problem, false, set_offset},
+    {"q_lens", "Integers", "how many rows of each batch element are used, (batch); the others see no key", in_problem,
+     false,
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.q_lens = call.list(value, name, "one for each batch element");
+     }},
+    {"kv_lens", "Integers", "how many keys of each batch element are visible, (batch)", in_problem, false,
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.kv_lens = call.list(value, name, "one for each batch element");
+     }},
+    {"kv_begins", "Integers", "the first visible key of each batch element, (batch): left padding, rings", in_problem,
+     false,
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.kv_begins = call.list(value, name, "one for each batch element");
+     }},
+    {"keys", "tuple[int, int | None]", "(begin, end): only keys at these positions are visible", in_problem, false,
+     [](attention_call &call, nb::handle value, const char *name) { call.problem.keys = range_of(value, name); }},
+    {"pattern", "Pattern | Sequence[Pattern]", "one more rule, or one for each batch element", in_problem, false,
+     set_pattern},
+    {"mask_begin", "int", "the key of a mask's first element, default 0; the rules decide alone about earlier keys",
+     in_problem, false,
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.mask.begin = integer_of(value, name);
+     }},
+    {"mask_keys", "int", "how many keys a mask has, if not all from its first on; keys after them are not visible",
+     in_problem, false,
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.mask.keys = integer_of(value, name);
+     }},
+    {"mask", "Tensor",
+     "(batch, heads, rows, keys), broadcast as NumPy does: bool, False is not visible; or float32, float16, bfloat16\n"
+     "        that is added to scores, -inf is not visible",
+     in_all, false, set_mask},
+    {"mask_bits", "Tensor",
+     "the same as bits: uint8 (batch, heads, rows, bytes), key j in bit j % 8 of byte j // 8 (numpy.packbits with\n"
+     "        bitorder='little'); 0 is not visible",
+     in_all, false, set_mask_bits},
+};
+
+} // namespace
+
+option_list visibility_options() {
+  return {options, sizeof options / sizeof *options};
+}
+
+} // namespace fovea_python

@@ -1,0 +1,44 @@
+/* Python's numbers, words and lists as arguments: each reader refuses what it cannot take, by the argument's name. */
+#ifndef FOVEA_PYTHON_VALUES_H
+#define FOVEA_PYTHON_VALUES_H
+
+#include "tensor.h"
+
+#include <initializer_list>
+#include <vector>
+
+namespace fovea_python {
+
+/* One word of several, and what it stands for. */
+struct choice {
+  const char *word;
+  int meaning;
+};
+
+bool flag_of(nb::handle value, const char *name);
+int64_t integer_of(nb::handle value, const char *name);
+double number_of(nb::handle value, const char *name);
+const char *word_of(nb::handle value, const char *name); /* lives as long as the value */
+int choice_of(nb::handle value, const char *name, std::initializer_list<choice> choices);
+
+/* Element `index` of a tuple or list, which must have `count` elements. */
+nb::object part_of(nb::handle value, const char *name, int count, int index);
+bool is_pair(nb::handle value); /* a tuple or list of two */
+
+/* None: no limit. */
+int64_t limit_of(nb::handle value, const char *name);
+fovea_range range_of(nb::handle value, const char *name); /* (begin, end), end may be None */
+
+/* A list of whole numbers, or a tensor of int32 or int64 with one axis; with `any_axes`, a contiguous tensor of any
+ * shape, row by row. */
+std::vector<int64_t> integers_of(nb::handle value, const char *name, bool any_axes = false);
+
+/* The same for numbers: a list, or a contiguous tensor of float32 or float64 with one axis. */
+std::vector<double> numbers_of(nb::handle value, const char *name);
+
+/* Refuses a list that has not `count` numbers, `what` in words: "one for each batch element". */
+void require_count(size_t count, int64_t wanted, const char *name, const char *what);
+
+} // namespace fovea_python
+
+#endif

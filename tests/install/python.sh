@@ -1,0 +1,53 @@
+#!/bin/bash
+# Installs the Python module by one command into a new environment, and tests it there, by python3; then the same from a
+# source archive, by another version of Python if this machine has one.
+#   python.sh <folder>
+set -e -u -o pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+
+version_of() { # a python that can make environments, and has headers
+  "$1" - 2>/dev/null <<'END'
+import ensurepip, os, sys, sysconfig
+if sys.version_info < (3, 10) or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+    sys.exit(1)
+print("%d.%d%s" % (*sys.version_info[:2], sysconfig.get_config_var("abi_thread") or ""))
+END
+}
+
+# The newest version other than the first; the first again if there is no other.
+other_than() { # version, python
+  local best=$2 best_version=$1 candidate version
+  for candidate in /usr/bin/python3 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3.[1-9][0-9] \
+    /usr/local/bin/python3.[1-9][0-9]; do
+    version=$(version_of "$candidate") || continue
+    if [ "$version" = "$1" ]; then continue; fi
+    if [ "$best_version" = "$1" ] || [ "$(printf '%s\n' "$version" "$best_version" | sort -V | tail -n 1)" = "$version" ]; then
+      best=$candidate best_version=$version
+    fi
+  done
+  echo "$best"
+}
+
+install_and_test() { # python, what is installed
+  local environment
+  environment=$folder/$(version_of "$1")
+  rm -rf "$environment"
+  "$1" -m venv "$environment"
+  echo "$("$environment/bin/python" --version): pip install $2"
+  "$environment/bin/pip" install --quiet --disable-pip-version-check "$2" pytest ml_dtypes
+  # Not from the tree, whose folder of the same name has no compiled module.
+  (cd "$folder" && "$environment/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" \
+    -c "$root/python/pyproject.toml" "$root/python/tests")
+}
+
+first=$(command -v python3)
+version=$(version_of "$first") || { first=/usr/bin/python3 && version=$(version_of "$first"); }
+second=$(other_than "$version" "$first")
+if [ "$second" = "$first" ]; then echo "note: no other Python than $version"; fi
+
+install_and_test "$first" "$root/python"
+"$folder/$version/bin/pip" install --quiet --disable-pip-version-check build
+"$folder/$version/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
+install_and_test "$second" "$(echo "$folder"/archive/*.tar.gz)"
