@@ -67,18 +67,21 @@ void cache::set_side(bool values, nb::handle format, nb::handle scale) {
   (values ? pages_.v : pages_.k) = allocate(product({pages_.layers, pages_.count, strides.batch, element}));
   bool apart = !format.is_none() && formats_[values].place == FOVEA_SCALES_APART;
   bool fixed = apart && formats_[values].key_group == 0; /* all keys share them, and the caller has them */
-  if (!scale.is_none() && !fixed) refuse_unused(name, "%s is given, and the format has no scales that all keys share", name);
+  if (!scale.is_none() && !fixed)
+    refuse_unused(name, "%s is given, and the format has no scales that all keys share", name);
   if (!apart) return;
   int64_t page = values ? pages_.v_scale_page : pages_.k_scale_page;
   int64_t bytes = product({pages_.layers, fixed ? scales.layer : product({pages_.count, page})});
   scales.scales = allocate(bytes);
   if (formats_[values].formula != FOVEA_FORMULA_SCALE) scales.zeros = allocate(bytes);
   if (!fixed) return;
-  if (scale.is_none()) refuse(name, "%s is None; all keys of the format share scales, which the caller gives", name);
+  if (scale.is_none())
+    refuse(name, "%s is None; all keys of the format share scales, which the caller gives", name);
   tensor numbers;
-  if (!PyFloat_Check(scale.ptr()) && !PyIndex_Check(scale.ptr())) numbers.read(scale, name);
+  if (!is_single(scale)) numbers.read(scale, name);
   int64_t count = bytes / 4;
-  if (formats_[values].scale_type != FOVEA_F32 || scales.zeros) refuse("format", "format is not for caches of this module");
+  if (formats_[values].scale_type != FOVEA_F32 || scales.zeros)
+    refuse("format", "format is not for caches of this module");
   float *to = static_cast<float *>(scales.scales);
   if (!numbers.exists()) {
     float one = static_cast<float>(number_of(scale, name));
@@ -89,8 +92,9 @@ void cache::set_side(bool values, nb::handle format, nb::handle scale) {
   int64_t given = 1;
   for (int axis = 0; axis < numbers.axes; axis++) given *= numbers.shape[axis];
   if (numbers.type != element::f32 || given != count)
-    refuse(name, "%s is a tensor of %s of the shape %s; it must have %jd numbers of float32: (layers, kv_heads, ...)", name,
-           facts_of(numbers.type).name, shape_text(numbers).text, (intmax_t)count);
+    refuse(name,
+           "%s is a tensor of %s of the shape %s; it must have %jd numbers of float32: (layers, kv_heads, ...)",
+           name, facts_of(numbers.type).name, shape_text(numbers).text, (intmax_t)count);
   std::memcpy(to, numbers.data, static_cast<size_t>(bytes));
 }
 
@@ -100,8 +104,9 @@ cache::cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::ha
   struct {
     const char *name;
     int64_t size;
-  } all[] = {{"batch", sizes.batch},   {"pages", sizes.pages},   {"page_rows", sizes.page_rows}, {"kv_heads", sizes.kv_heads},
-             {"qk_dim", sizes.qk_dim}, {"v_dim", sizes.v_dim},   {"layers", sizes.layers}};
+  } all[] = {{"batch", sizes.batch},       {"pages", sizes.pages},   {"page_rows", sizes.page_rows},
+             {"kv_heads", sizes.kv_heads}, {"qk_dim", sizes.qk_dim}, {"v_dim", sizes.v_dim},
+             {"layers", sizes.layers}};
   for (const auto &each : all)
     if (each.size < 1 || each.size > INT32_MAX)
       refuse(each.name, "%s is %jd; it must be from 1 to %d", each.name, (intmax_t)each.size, INT32_MAX);
@@ -148,7 +153,8 @@ std::shared_ptr<const cache_view> cache::view_of(const std::vector<int64_t> &len
   for (int64_t length : lens) made->longest = length > made->longest ? length : made->longest;
   if (kind_ == cache_kind::paged)
     check(fovea_cache_paged_batch(&pages_, batch_, tables_.data(), pages_.count, nullptr, made->lens.data(),
-                                  made->segments.data(), static_cast<int64_t>(most), made->sequences.data(), &error),
+                                  made->segments.data(), static_cast<int64_t>(most), made->sequences.data(),
+                                  &error),
           error);
   for (size_t b = 0; b < batch && kind_ == cache_kind::contiguous; b++) {
     check(fovea_cache_contiguous(&pages_, static_cast<int64_t>(b), &made->segments[b], &error), error);
@@ -157,8 +163,8 @@ std::shared_ptr<const cache_view> cache::view_of(const std::vector<int64_t> &len
   for (size_t b = 0; b < batch && kind_ == cache_kind::ring; b++) {
     int64_t begin = lens[b] > pages_.page_rows ? lens[b] - pages_.page_rows : 0;
     made->begins.push_back(begin);
-    check(fovea_cache_ring(&pages_, static_cast<int64_t>(b), begin, lens[b], &made->segments[FOVEA_RING_SEGMENTS * b],
-                           &made->sequences[b], &error),
+    check(fovea_cache_ring(&pages_, static_cast<int64_t>(b), begin, lens[b],
+                           &made->segments[FOVEA_RING_SEGMENTS * b], &made->sequences[b], &error),
           error);
   }
   return made;
@@ -208,6 +214,7 @@ int64_t rows_of(const tensor &given, const char *name, int64_t batch, int64_t he
 void cache::append(nb::handle k, nb::handle v, int64_t layer, nb::handle embedding, nb::handle row_lens,
                    nb::handle rotary_positions, nb::handle hadamard, int threads) {
   turn turn(busy_);
+  const fovea_rotary *rotation = rotary_of(embedding, "rotary");
   tensor keys, values;
   keys.read(k, "k");
   values.read(v, "v");
@@ -219,7 +226,8 @@ void cache::append(nb::handle k, nb::handle v, int64_t layer, nb::handle embeddi
     require_count(counts.size(), batch_, "row_lens", "one for each batch element");
     for (size_t b = 0; b < counts.size(); b++)
       if (counts[b] < 0 || counts[b] > rows)
-        refuse("row_lens", "row_lens[%zu] is %jd; it must be from 0 to %jd", b, (intmax_t)counts[b], (intmax_t)rows);
+        refuse("row_lens", "row_lens[%zu] is %jd; it must be from 0 to %jd", b, (intmax_t)counts[b],
+               (intmax_t)rows);
   }
   bool grows = layer == 0;
   std::vector<int64_t> begins = grows ? view_->lens : before_last_, ends = begins;
@@ -247,7 +255,6 @@ void cache::append(nb::handle k, nb::handle v, int64_t layer, nb::handle embeddi
     news.k_hadamard = integer_of(side_of(hadamard, false), "hadamard");
     news.v_hadamard = integer_of(side_of(hadamard, true), "hadamard");
   }
-  const fovea_rotary *rotation = rotary_of(embedding, "rotary");
   if (!rotary_positions.is_none()) {
     positions = integers_of(rotary_positions, "rotary_positions", true);
     require_count(positions.size(), product({batch_, rows, rotation ? rotation->axes : 1}), "rotary_positions",
@@ -270,9 +277,11 @@ void cache::truncate(nb::handle wanted) {
   require_count(lens.size(), batch_, "lens", "one for each batch element");
   for (size_t b = 0; b < lens.size(); b++) {
     int64_t most = view_->lens[b];
-    int64_t least = kind_ == cache_kind::ring && most > pages_.page_rows && lens[b] ? most : 0; /* old rows are lost */
+    int64_t least =
+        kind_ == cache_kind::ring && most > pages_.page_rows && lens[b] ? most : 0; /* old rows are lost */
     if (lens[b] < least || lens[b] > most)
-      refuse("lens", "lens[%zu] is %jd; it must be from %jd to %jd", b, (intmax_t)lens[b], (intmax_t)least, (intmax_t)most);
+      refuse("lens", "lens[%zu] is %jd; it must be from %jd to %jd", b, (intmax_t)lens[b], (intmax_t)least,
+             (intmax_t)most);
   }
   fovea_error error;
   if (kind_ == cache_kind::paged)

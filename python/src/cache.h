@@ -30,8 +30,8 @@ struct cache_sizes {
 
 class cache {
 public:
-  cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::handle format, bool panels, nb::handle k_scale,
-        nb::handle v_scale);
+  cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::handle format, bool panels,
+        nb::handle k_scale, nb::handle v_scale);
 
   int64_t batch() const { return batch_; }
   const fovea_pages &pages() const { return pages_; }

@@ -24,8 +24,8 @@ fovea_strides strides_of(const tensor &tensor, int last) {
 
 void require_axes(const tensor &tensor, const char *name) {
   if (tensor.axes < 2 || tensor.axes > 4)
-    refuse(name, "%s has the shape %s; it must be (batch, heads, rows, dim), (heads, rows, dim) or (rows, dim)", name,
-           shape_text(tensor).text);
+    refuse(name, "%s has the shape %s; it must be (batch, heads, rows, dim), (heads, rows, dim) or (rows, dim)",
+           name, shape_text(tensor).text);
 }
 
 void require_size(const tensor &tensor, const char *name, int axis, int64_t wanted, const char *of) {
@@ -69,7 +69,8 @@ void attention_call::read_sizes(nb::handle q, nb::handle k, nb::handle v) {
 
 void attention_call::read_cached_sizes(nb::handle k, nb::handle v, int64_t batch) {
   if (!k.is_none() || !v.is_none()) refuse_unused("cache", "cache is given, and k or v, too");
-  if (sequences_kv) refuse_unused("cu_seqlens_kv", "cu_seqlens_kv is given, and a cache, which has sequences of its own");
+  if (sequences_kv)
+    refuse_unused("cu_seqlens_kv", "cu_seqlens_kv is given, and a cache, which has sequences of its own");
   if (batch != problem.batch)
     refuse("q", "q has %jd sequences, and the cache has %jd", (intmax_t)batch, (intmax_t)problem.batch);
 }
@@ -139,7 +140,8 @@ const int64_t *attention_call::list(nb::handle value, const char *name, const ch
 
 const int32_t *attention_call::offsets_of_rows(nb::handle value, const char *name, int64_t *sequences) {
   std::vector<int64_t> numbers = integers_of(value, name);
-  if (numbers.size() < 2) refuse(name, "%s has %zu numbers; it must have one more than sequences", name, numbers.size());
+  if (numbers.size() < 2)
+    refuse(name, "%s has %zu numbers; it must have one more than sequences", name, numbers.size());
   offsets_.emplace_front();
   for (size_t i = 0; i < numbers.size(); i++) {
     if (numbers[i] < 0 || numbers[i] > INT32_MAX || (i && numbers[i] < numbers[i - 1]))
@@ -167,7 +169,8 @@ void *attention_call::make(output &output, nb::handle like, const char *name, el
     output.object = make_tensor(like, type, shape, axes);
     output.memory.write_strided(output.object, name);
   } else if (type != element::other && output.memory.type != type) {
-    refuse(name, "%s has elements of %s; they must be %s", name, facts_of(output.memory.type).name, facts_of(type).name);
+    refuse(name, "%s has elements of %s; they must be %s", name, facts_of(output.memory.type).name,
+           facts_of(type).name);
   }
   require_shape(output.memory, name, shape, axes);
   return output.memory.data;
@@ -216,8 +219,7 @@ void attention_call::make_outputs(nb::handle like, bool with_memory) {
     refuse_unused("scores_out", "scores_out is given, and scores not");
   int64_t heads_shape[] = {problem.batch, problem.heads, row_keys()};
   if (problem.max_logits) {
-    tensors.max_logits =
-        static_cast<float *>(make(max_logits, like, "max_logits", element::f32, heads_shape, 2));
+    tensors.max_logits = static_cast<float *>(make(max_logits, like, "max_logits", element::f32, heads_shape, 2));
     require_contiguous(max_logits.memory, "max_logits");
   }
   if (problem.column_sums.wanted) {
@@ -261,13 +263,11 @@ void attention_call::make_scores(nb::handle like) {
     return end - range.begin;
   };
   bool some_rows = wanted.rows.begin != 0 || wanted.rows.end != FOVEA_UNLIMITED;
-  const int64_t all[4] = {sequences_q && !some_rows ? 1 : problem.batch,
-                          length(wanted.heads, problem.heads, "score_heads"),
-                          length(wanted.rows, problem.q_len, "score_rows"),
-                          length(wanted.keys, row_keys(), "score_keys")};
+  const int64_t all[4] = {
+      sequences_q && !some_rows ? 1 : problem.batch, length(wanted.heads, problem.heads, "score_heads"),
+      length(wanted.rows, problem.q_len, "score_rows"), length(wanted.keys, row_keys(), "score_keys")};
   int axes = sequences_q && some_rows ? 4 : q_axes;
-  tensors.scores =
-      static_cast<float *>(make(scores, like, "scores_out", element::f32, all + 4 - axes, axes));
+  tensors.scores = static_cast<float *>(make(scores, like, "scores_out", element::f32, all + 4 - axes, axes));
   if (scores.memory.shape[axes - 1] > 1 && scores.memory.strides[axes - 1] != 1)
     refuse("scores_out", "scores_out.strides[%d] is %jd elements; elements of the last axis must lie side by side",
            axes - 1, (intmax_t)scores.memory.strides[axes - 1]);
@@ -322,10 +322,12 @@ void attention_call::require_layout(const attention_call &planned) const {
     bool same;
   } parts[] = {
       {"q", problem.batch == plan.batch && problem.heads == plan.heads && problem.q_len == plan.q_len &&
-                problem.qk_dim == plan.qk_dim && problem.q_type == plan.q_type && rows(problem.q_strides, plan.q_strides)},
+                problem.qk_dim == plan.qk_dim && problem.q_type == plan.q_type &&
+                rows(problem.q_strides, plan.q_strides)},
       {"k", problem.kv_heads == plan.kv_heads && problem.kv_len == plan.kv_len && problem.k_type == plan.k_type &&
                 keys(problem.k_strides, plan.k_strides)},
-      {"v", problem.v_dim == plan.v_dim && problem.v_type == plan.v_type && keys(problem.v_strides, plan.v_strides)},
+      {"v",
+       problem.v_dim == plan.v_dim && problem.v_type == plan.v_type && keys(problem.v_strides, plan.v_strides)},
       {"out", problem.o_type == plan.o_type && rows(problem.o_strides, plan.o_strides)},
       {"lse", !want_lse || rows(problem.lse_strides, plan.lse_strides)},
       {"cache", !view || (planned.view && view->lens == planned.view->lens)},
@@ -334,7 +336,8 @@ void attention_call::require_layout(const attention_call &planned) const {
       {"head_scales or row_scales", problem.scales == plan.scales},
       {"terms", same_terms(problem.terms, plan.terms)},
       {"shaw_keys or shaw_values", same_shaw(problem.shaw, plan.shaw)},
-      {"key_centre, key_scale or value_scale", !std::memcmp(&problem.channels, &plan.channels, sizeof plan.channels)},
+      {"key_centre, key_scale or value_scale",
+       !std::memcmp(&problem.channels, &plan.channels, sizeof plan.channels)},
       {"max_logits", problem.max_logits == plan.max_logits},
       {"entropy", problem.entropy == plan.entropy},
       {"column_sums", problem.column_sums.wanted == plan.column_sums.wanted},

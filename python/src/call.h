@@ -65,7 +65,8 @@ public:
   output o, lse, scores, max_logits, top_keys, top_scores, entropy, column_sums;
   bool want_lse = false;
   nb::object state; /* in place of O, if the problem's result is one */
-  void give(output &output, nb::handle value, const char *name); /* a tensor; its shape is checked when outputs are made */
+  void give(output &output, nb::handle value,
+            const char *name); /* a tensor; its shape is checked when outputs are made */
 
 private:
   void read_sizes(nb::handle q, nb::handle k, nb::handle v);

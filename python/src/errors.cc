@@ -1,5 +1,8 @@
 #include "errors.h"
 
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -19,7 +22,8 @@ struct description {
 
 const description descriptions[] = {
     {FOVEA_OK, "Error", &PyExc_Exception,
-     "What the library refuses. `field` is the argument or field that is wrong, or \"\"; the text begins with it, and\n"
+     "What the library refuses. `field` is the argument or field that is wrong, or \"\"; the text begins with it, "
+     "and\n"
      "says its value, the limit and what to do. Nothing has been written."},
     {FOVEA_ERROR_ARGUMENT, "ArgumentError", &PyExc_ValueError,
      "An argument is missing, out of range, or does not fit the others."},
@@ -78,13 +82,15 @@ void refuse_type(const char *name, nb::handle value, const char *wanted) {
 }
 
 void bind_errors(nb::module_ &module) {
+  std::string package = nb::cast<std::string>(module.attr("__name__"));
+  package.resize(std::min(package.size(), package.rfind("._fovea"))); /* as programs know them */
   for (const description &each : descriptions) {
     nb::object bases = each.status == FOVEA_OK
                            ? nb::borrow(*each.second_base)
                            : nb::make_tuple(nb::handle(classes[FOVEA_OK]), nb::handle(*each.second_base));
     nb::dict members;
     members["field"] = nb::str("");
-    nb::str name = nb::str("fovea.") + nb::str(each.name);
+    std::string name = package + "." + each.name;
     PyObject *made = PyErr_NewExceptionWithDoc(name.c_str(), each.text, bases.ptr(), members.ptr());
     if (!made) throw nb::python_error();
     classes[each.status] = made;

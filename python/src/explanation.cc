@@ -40,9 +40,10 @@ std::string text_of(const explanation &all) {
 } // namespace
 
 void bind_explanation(nb::module_ &module) {
-  nb::class_<explanation>(module, "Explanation",
-                          "What a plan does and why. Counts are as if there were no mask tensor, and as if keys lay in\n"
-                          "rows. str() has all of it as lines.")
+  nb::class_<explanation>(
+      module, "Explanation",
+      "What a plan does and why. Counts are as if there were no mask tensor, and as if keys lay in\n"
+      "rows. str() has all of it as lines.")
       .def_ro("isa", &explanation::isa, "the instruction set")
       .def_ro("table", &explanation::table, "its table of kernels")
       .def_ro("isa_reason", &explanation::isa_reason, "why this one")

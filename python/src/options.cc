@@ -11,8 +11,8 @@ struct table {
   std::vector<option> options;
   std::vector<PyObject *> names;
   table() {
-    for (option_list list :
-         {visibility_options(), score_options(), weight_options(), cache_options(), output_options(), execution_options()})
+    for (option_list list : {visibility_options(), score_options(), weight_options(), cache_options(),
+                             output_options(), execution_options()})
       options.insert(options.end(), list.first, list.first + list.count);
     for (const option &each : options) names.push_back(PyUnicode_InternFromString(each.name));
   }

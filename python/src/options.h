@@ -13,9 +13,9 @@ class attention_call;
 
 /* Who has a keyword. */
 enum function : unsigned { in_attention = 1, in_plan = 2, in_run = 4 };
-constexpr unsigned in_problem = in_attention | in_plan;       /* a rule: a plan keeps it */
-constexpr unsigned in_tensors = in_attention | in_run;        /* memory of one run */
-constexpr unsigned in_all = in_attention | in_plan | in_run;  /* a tensor whose type and strides a plan keeps */
+constexpr unsigned in_problem = in_attention | in_plan;      /* a rule: a plan keeps it */
+constexpr unsigned in_tensors = in_attention | in_run;       /* memory of one run */
+constexpr unsigned in_all = in_attention | in_plan | in_run; /* a tensor whose type and strides a plan keeps */
 
 struct option {
   const char *name;

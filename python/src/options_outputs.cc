@@ -21,9 +21,9 @@ void set_scores(attention_call &call, nb::handle value, const char *name) {
 }
 
 const option options[] = {
-    {"out", "Tensor", "where O is written, of Q's shape with v_dim: float32, float16 or bfloat16; default: a new tensor",
-     in_all, false,
-     [](attention_call &call, nb::handle value, const char *name) { call.give(call.o, value, name); }},
+    {"out", "Tensor",
+     "where O is written, of Q's shape with v_dim: float32, float16 or bfloat16; default: a new tensor", in_all,
+     false, [](attention_call &call, nb::handle value, const char *name) { call.give(call.o, value, name); }},
     {"lse", "bool | Tensor", "LSE, float32 (batch, heads, rows): the natural logarithm of the sum of exp(score)",
      in_tensors, false,
      [](attention_call &call, nb::handle value, const char *name) {
@@ -31,7 +31,8 @@ const option options[] = {
      }},
     {"state", "bool", "the result is a State over `keys`, and not O", in_problem, false,
      [](attention_call &call, nb::handle value, const char *name) { call.problem.state = flag_of(value, name); }},
-    {"scores", "str", "'weights', or scores in natural units: 'raw', 'capped', 'biased'; float32 (batch, heads, rows, keys)",
+    {"scores", "str",
+     "'weights', or scores in natural units: 'raw', 'capped', 'biased'; float32 (batch, heads, rows, keys)",
      in_problem, false, set_scores},
     {"scores_out", "Tensor", "where they are written", in_tensors, false,
      [](attention_call &call, nb::handle value, const char *name) { call.give(call.scores, value, name); }},
@@ -40,16 +41,23 @@ const option options[] = {
        call.problem.scores.heads = range_of(value, name);
      }},
     {"score_rows", "tuple[int, int | None]", "the same for rows", in_problem, false,
-     [](attention_call &call, nb::handle value, const char *name) { call.problem.scores.rows = range_of(value, name); }},
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.scores.rows = range_of(value, name);
+     }},
     {"score_keys", "tuple[int, int | None]", "the same for keys", in_problem, false,
-     [](attention_call &call, nb::handle value, const char *name) { call.problem.scores.keys = range_of(value, name); }},
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.scores.keys = range_of(value, name);
+     }},
     {"max_logits", "bool | Tensor", "the largest score of each head, float32 (batch, heads)", in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.max_logits = wanted(call, call.max_logits, value, name);
      }},
-    {"top", "int", "how many keys with the largest scores of each row: int64 (batch, heads, rows, top), and their scores",
+    {"top", "int",
+     "how many keys with the largest scores of each row: int64 (batch, heads, rows, top), and their scores",
      in_problem, false,
-     [](attention_call &call, nb::handle value, const char *name) { call.problem.top.k = integer_of(value, name); }},
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.top.k = integer_of(value, name);
+     }},
     {"entropy", "bool | Tensor", "the entropy of each row's weights, float32 (batch, heads, rows)", in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.entropy = wanted(call, call.entropy, value, name);
@@ -70,8 +78,8 @@ const option how[] = {
        int64_t threads = integer_of(value, name);
        call.execution.threads = threads > INT32_MAX ? INT32_MAX : threads < INT32_MIN ? INT32_MIN : (int)threads;
      }},
-    {"isa", "str", "the instruction set, a name that info() has as usable; default: the best of this CPU", in_problem,
-     false,
+    {"isa", "str", "the instruction set, a name that info() has as usable; default: the best of this CPU",
+     in_problem, false,
      [](attention_call &call, nb::handle value, const char *name) { call.execution.isa = word_of(value, name); }},
 };
 

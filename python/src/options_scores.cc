@@ -42,7 +42,8 @@ void set_terms(attention_call &call, nb::handle value, const char *name) {
   if (!PyTuple_Check(value.ptr()) && !PyList_Check(value.ptr()))
     refuse_type(name, value, "a Term, or a list of terms");
   for (nb::handle each : nb::borrow<nb::sequence>(value)) {
-    if (!nb::isinstance<position_term>(each)) refuse_type(name, each, "a Term: alibi(), relative(), t5() or grid()");
+    if (!nb::isinstance<position_term>(each))
+      refuse_type(name, each, "a Term: alibi(), relative(), t5() or grid()");
     add_term(call, nb::cast<position_term &>(each), name);
   }
 }
@@ -53,14 +54,16 @@ const float *shaw_table(attention_call &call, nb::handle value, const char *name
   fovea_problem_shaw &shaw = call.problem.shaw;
   if (table.type != element::f32 || table.axes < 2 || table.axes > 3 || table.shape[table.axes - 1] != dim ||
       table.shape[table.axes - 2] % 2 == 0)
-    refuse(name, "%s is a tensor of %s of the shape %s; it must be float32 (2 * distance + 1, %jd), with heads in front "
-                 "if each has its own",
+    refuse(name,
+           "%s is a tensor of %s of the shape %s; it must be float32 (2 * distance + 1, %jd), with heads in front "
+           "if each has its own",
            name, facts_of(table.type).name, shape_text(table).text, (intmax_t)dim);
   require_contiguous(table, name);
   int64_t distance = table.shape[table.axes - 2] / 2, heads = table.axes == 3 ? table.shape[0] : 1;
   bool second = shaw.kind != FOVEA_SHAW_NONE && shaw.kind != kind;
   if (second && (shaw.distance != distance || shaw.heads != heads))
-    refuse(name, "%s has the shape %s; both tables must have as many distances and heads", name, shape_text(table).text);
+    refuse(name, "%s has the shape %s; both tables must have as many distances and heads", name,
+           shape_text(table).text);
   shaw = {static_cast<fovea_shaw>(shaw.kind | kind), distance, heads};
   return static_cast<const float *>(table.data);
 }
@@ -73,8 +76,8 @@ const option options[] = {
        call.tensors.head_scales = call.doubles(value, name, &call.problem.heads, 1);
        add_scales(call, FOVEA_SCALES_PER_HEAD);
      }},
-    {"row_scales", "Tensor", "float64 (batch, rows), of packed batches (rows,): scores of a row are multiplied by its",
-     in_all, false,
+    {"row_scales", "Tensor",
+     "float64 (batch, rows), of packed batches (rows,): scores of a row are multiplied by its", in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {
        const int64_t shape[] = {call.problem.batch, call.problem.q_len};
        bool packed = call.sequences_q > 0;
@@ -82,16 +85,19 @@ const option options[] = {
        add_scales(call, FOVEA_SCALES_PER_ROW);
      }},
     {"softcap", "float", "scores are softcap * tanh(scale * q.k / softcap)", in_problem, false,
-     [](attention_call &call, nb::handle value, const char *name) { call.problem.softcap = number_of(value, name); }},
+     [](attention_call &call, nb::handle value, const char *name) {
+       call.problem.softcap = number_of(value, name);
+     }},
     {"leaky_relu", "float", "the slope below 0 of a LeakyReLU of q.k, before scale and softcap (graph attention)",
      in_problem, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.activation = {FOVEA_SCORE_ACTIVATION_LEAKY_RELU, number_of(value, name)};
      }},
-    {"terms", "Term | Sequence[Term]", "what positions add to scores: alibi(), relative(), t5(), grid(); up to 4", in_all,
-     false, set_terms},
+    {"terms", "Term | Sequence[Term]", "what positions add to scores: alibi(), relative(), t5(), grid(); up to 4",
+     in_all, false, set_terms},
     {"shaw_keys", "Tensor",
-     "float32 (2 * distance + 1, qk_dim) or (heads, 2 * distance + 1, qk_dim): vectors of distances, added to keys (Shaw\n"
+     "float32 (2 * distance + 1, qk_dim) or (heads, 2 * distance + 1, qk_dim): vectors of distances, added to keys "
+     "(Shaw\n"
      "        et al., 2018)",
      in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {

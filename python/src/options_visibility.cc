@@ -14,7 +14,7 @@ void set_window(attention_call &call, nb::handle value, const char *name) {
 
 void set_chunks(attention_call &call, nb::handle value, const char *name) {
   fovea_problem_chunks &chunks = call.problem.chunks;
-  if (PyIndex_Check(value.ptr())) {
+  if (is_single(value)) {
     chunks.size = integer_of(value, name);
     return;
   }
@@ -24,7 +24,7 @@ void set_chunks(attention_call &call, nb::handle value, const char *name) {
 }
 
 void set_offset(attention_call &call, nb::handle value, const char *name) {
-  if (PyIndex_Check(value.ptr()))
+  if (is_single(value))
     call.problem.offset = integer_of(value, name);
   else
     call.problem.offsets = call.list(value, name, "one for each batch element");
@@ -41,13 +41,17 @@ int64_t longest(const int32_t *offsets, int64_t sequences, int64_t all) {
 
 fovea_mask_type mask_type(element type, const char *name) {
   switch (type) {
-  case element::boolean: return FOVEA_MASK_BOOL;
-  case element::f32: return FOVEA_MASK_F32;
-  case element::f16: return FOVEA_MASK_F16;
-  case element::bf16: return FOVEA_MASK_BF16;
+  case element::boolean:
+    return FOVEA_MASK_BOOL;
+  case element::f32:
+    return FOVEA_MASK_F32;
+  case element::f16:
+    return FOVEA_MASK_F16;
+  case element::bf16:
+    return FOVEA_MASK_BF16;
   default:
-    refuse(name, "%s has elements of %s; they must be bool, or float32, float16, bfloat16 that are added to scores", name,
-           facts_of(type).name);
+    refuse(name, "%s has elements of %s; they must be bool, or float32, float16, bfloat16 that are added to scores",
+           name, facts_of(type).name);
   }
 }
 
@@ -107,7 +111,8 @@ void set_pattern(attention_call &call, nb::handle value, const char *name) {
 
 const option options[] = {
     {"cu_seqlens_q", "Integers",
-     "packed batches: sequence b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and LSE; Q has then no\n"
+     "packed batches: sequence b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and LSE; Q has then "
+     "no\n"
      "        batch axis, or one of length 1. int32, one more than sequences",
      in_problem, true,
      [](attention_call &call, nb::handle value, const char *name) {
@@ -117,22 +122,25 @@ const option options[] = {
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.cu_seqlens_kv = call.offsets_of_rows(value, name, &call.sequences_kv);
      }},
-    {"causal", "bool", "a row sees no key after its own; the last row's own key is the last key, if no offset is set",
-     in_problem, false,
+    {"causal", "bool",
+     "a row sees no key after its own; the last row's own key is the last key, if no offset is set", in_problem,
+     false,
      [](attention_call &call, nb::handle value, const char *name) { call.problem.causal = flag_of(value, name); }},
     {"window", "int | tuple[int | None, int | None]",
      "(left, right): a row sees at most `left` keys before its own and `right` after it; None: no limit. A number\n"
      "        stands for both",
      in_problem, false, set_window},
     {"chunks", "int | tuple[int, int | None, int | None]",
-     "size, or (size, left, right): a row sees the chunk of `size` positions that holds its own key, `left` keys before\n"
+     "size, or (size, left, right): a row sees the chunk of `size` positions that holds its own key, `left` keys "
+     "before\n"
      "        the chunk, `right` keys after it",
      in_problem, false, set_chunks},
     {"offset", "int | Integers",
-     "row i's own key is key i + offset; one number, or one for each batch element. Default: kv length less q length",
+     "row i's own key is key i + offset; one number, or one for each batch element. Default: kv length less q "
+     "length",
      in_problem, false, set_offset},
-    {"q_lens", "Integers", "how many rows of each batch element are used, (batch); the others see no key", in_problem,
-     false,
+    {"q_lens", "Integers", "how many rows of each batch element are used, (batch); the others see no key",
+     in_problem, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.q_lens = call.list(value, name, "one for each batch element");
      }},
@@ -140,8 +148,8 @@ const option options[] = {
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.kv_lens = call.list(value, name, "one for each batch element");
      }},
-    {"kv_begins", "Integers", "the first visible key of each batch element, (batch): left padding, rings", in_problem,
-     false,
+    {"kv_begins", "Integers", "the first visible key of each batch element, (batch): left padding, rings",
+     in_problem, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.kv_begins = call.list(value, name, "one for each batch element");
      }},
@@ -160,7 +168,8 @@ const option options[] = {
        call.problem.mask.keys = integer_of(value, name);
      }},
     {"mask", "Tensor",
-     "(batch, heads, rows, keys), broadcast as NumPy does: bool, False is not visible; or float32, float16, bfloat16\n"
+     "(batch, heads, rows, keys), broadcast as NumPy does: bool, False is not visible; or float32, float16, "
+     "bfloat16\n"
      "        that is added to scores, -inf is not visible",
      in_all, false, set_mask},
     {"mask_bits", "Tensor",

@@ -4,7 +4,7 @@
 namespace fovea_python {
 
 void set_sink(attention_call &call, nb::handle value, const char *name) {
-  if (PyFloat_Check(value.ptr()) || PyIndex_Check(value.ptr())) {
+  if (is_single(value)) {
     double sink = number_of(value, name);
     if (sink != 0) refuse(name, "%s is %g; a single number can only be 0, else give one for each head", name, sink);
     call.problem.sink = FOVEA_SINK_ZERO;
@@ -36,8 +36,8 @@ void set_divisor(attention_call &call, nb::handle value, const char *name) {
 }
 
 fovea_mode mode_of(nb::handle value, const char *name) {
-  return static_cast<fovea_mode>(choice_of(
-      value, name, {{"exact", FOVEA_MODE_EXACT}, {"bf16", FOVEA_MODE_BF16}, {"int8", FOVEA_MODE_INT8}}));
+  return static_cast<fovea_mode>(
+      choice_of(value, name, {{"exact", FOVEA_MODE_EXACT}, {"bf16", FOVEA_MODE_BF16}, {"int8", FOVEA_MODE_INT8}}));
 }
 
 void set_mode(attention_call &call, nb::handle value, const char *name) {
@@ -61,24 +61,26 @@ const float *channel_numbers(attention_call &call, nb::handle value, const char 
 
 const option options[] = {
     {"sink", "Tensor | float",
-     "one more key of the softmax, with a value of zero: float32 (heads,), its scores; or 0.0 for all heads (softmax-1)",
+     "one more key of the softmax, with a value of zero: float32 (heads,), its scores; or 0.0 for all heads "
+     "(softmax-1)",
      in_all, false, set_sink},
     {"normaliser", "str", "'softmax' (default), 'relu', 'relu_squared' or 'sigmoid': how scores become weights",
      in_problem, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.normaliser.kind = normaliser_of(value, name);
      }},
-    {"divisor", "float | str", "what a row is divided by without the softmax: 'none' (default), 'keys', 'sum' or a number",
-     in_problem, false, set_divisor},
+    {"divisor", "float | str",
+     "what a row is divided by without the softmax: 'none' (default), 'keys', 'sum' or a number", in_problem, false,
+     set_divisor},
     {"sigmoid_bias", "float", "is added to scores before the sigmoid, often -log(keys)", in_problem, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.normaliser.sigmoid_bias = number_of(value, name);
      }},
     {"mode", "str | tuple[str, str]",
-     "'exact' (default), 'bf16' or 'int8', or a pair, of scores and of values: the arithmetic of the products", in_problem,
-     false, set_mode},
-    {"key_centre", "Tensor", "float32 (kv_heads, qk_dim) or (qk_dim,): subtracted from keys before int8 mode quantises them",
-     in_all, false,
+     "'exact' (default), 'bf16' or 'int8', or a pair, of scores and of values: the arithmetic of the products",
+     in_problem, false, set_mode},
+    {"key_centre", "Tensor",
+     "float32 (kv_heads, qk_dim) or (qk_dim,): subtracted from keys before int8 mode quantises them", in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.tensors.channels.key_centre =
            channel_numbers(call, value, name, call.problem.qk_dim, &call.problem.channels.key_centre);
@@ -88,8 +90,8 @@ const option options[] = {
        call.tensors.channels.key_scale =
            channel_numbers(call, value, name, call.problem.qk_dim, &call.problem.channels.key_scale);
      }},
-    {"value_scale", "Tensor", "float32 (kv_heads, v_dim) or (v_dim,), multiplied with outputs; V has been divided by it",
-     in_all, false,
+    {"value_scale", "Tensor",
+     "float32 (kv_heads, v_dim) or (v_dim,), multiplied with outputs; V has been divided by it", in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.tensors.channels.value_scale =
            channel_numbers(call, value, name, call.problem.v_dim, &call.problem.channels.value_scale);

@@ -59,8 +59,8 @@ int64_t read_lists(rule &rule, nb::handle starts, nb::handle numbers, const char
   if (rule.starts.empty()) refuse("starts", "starts is empty; it must have one more than lists");
   for (size_t i = 0; i < rule.starts.size(); i++)
     if (rule.starts[i] < 0 || rule.starts[i] > static_cast<int64_t>(rule.numbers.size()))
-      refuse("starts", "starts[%zu] is %jd; it must be from 0 to %zu, the length of %s", i, (intmax_t)rule.starts[i],
-             rule.numbers.size(), name);
+      refuse("starts", "starts[%zu] is %jd; it must be from 0 to %zu, the length of %s", i,
+             (intmax_t)rule.starts[i], rule.numbers.size(), name);
   return static_cast<int64_t>(rule.starts.size()) - 1;
 }
 
@@ -82,8 +82,10 @@ made lists(nb::handle keys, int64_t length, int64_t first) {
   made made = simple(fovea_rule_of(FOVEA_RULE_EDGES));
   made->numbers = integers_of(keys, "keys", true);
   if (length < 1 || static_cast<int64_t>(made->numbers.size()) % length)
-    refuse("length", "length is %jd; it must divide the %zu numbers of keys", (intmax_t)length, made->numbers.size());
-  made->rule = fovea_rule_lists(first, static_cast<int64_t>(made->numbers.size()) / length, length, made->numbers.data());
+    refuse("length", "length is %jd; it must divide the %zu numbers of keys", (intmax_t)length,
+           made->numbers.size());
+  made->rule =
+      fovea_rule_lists(first, static_cast<int64_t>(made->numbers.size()) / length, length, made->numbers.data());
   return made;
 }
 
@@ -174,9 +176,10 @@ pattern::pattern(nb::handle rules, int64_t rows, int64_t keys, int64_t first_row
 }
 
 void bind_pattern(nb::module_ &module) {
-  nb::class_<rule>(module, "Rule",
-                   "A rule of a pattern, over positions: key positions, and for row i that of its own key, i + offset.\n"
-                   "Rules are joined by &, | and ~.")
+  nb::class_<rule>(
+      module, "Rule",
+      "A rule of a pattern, over positions: key positions, and for row i that of its own key, i + offset.\n"
+      "Rules are joined by &, | and ~.")
       .def_static("causal", causal, "No key after the row's own.")
       .def_static("window", window, nb::arg("before").none(), nb::arg("after").none(), nb::arg("step") = 1,
                   nb::sig("def window(before: int | None, after: int | None, step: int = 1) -> Rule"),
@@ -193,41 +196,49 @@ void bind_pattern(nb::module_ &module) {
                   "A row sees keys of its own document; the numbers of documents of positions, below 0: none.")
       .def_static("global_", global, nb::arg("positions"), nb::sig("def global_(positions: Integers) -> Rule"),
                   "Every row sees these keys, and rows at these positions see every key (Longformer, 2020).")
-      .def_static("blocks", blocks, nb::arg("block_rows"), nb::arg("block_keys"), nb::arg("starts"), nb::arg("columns"),
-                  nb::sig("def blocks(block_rows: int, block_keys: int, starts: Integers, columns: Integers) -> Rule"),
-                  "Rows of block i see the blocks columns[starts[i]:starts[i + 1]] of keys (BigBird, 2020).")
+      .def_static(
+          "blocks", blocks, nb::arg("block_rows"), nb::arg("block_keys"), nb::arg("starts"), nb::arg("columns"),
+          nb::sig("def blocks(block_rows: int, block_keys: int, starts: Integers, columns: Integers) -> Rule"),
+          "Rows of block i see the blocks columns[starts[i]:starts[i + 1]] of keys (BigBird, 2020).")
       .def_static("edges", edges, nb::arg("starts"), nb::arg("keys"), nb::arg("first") = 0,
                   nb::sig("def edges(starts: Integers, keys: Integers, first: int = 0) -> Rule"),
                   "Row first + i sees keys[starts[i]:starts[i + 1]]: a graph, as CSR.")
       .def_static("lists", lists, nb::arg("keys"), nb::arg("length"), nb::arg("first") = 0,
                   nb::sig("def lists(keys: Integers, length: int, first: int = 0) -> Rule"),
                   "The same with lists of one length, one after the other; -1 names no key.")
-      .def_static("tree", tree, nb::arg("parents"), nb::arg("first") = 0,
-                  nb::sig("def tree(parents: Integers, first: int = 0) -> Rule"),
-                  "Drafts: the row of node i, at position first + i, sees keys before `first`, itself and ancestors.")
-      .def_static("neighbourhood", neighbourhood, nb::arg("axes"),
-                  nb::sig("def neighbourhood(*axes: tuple[int, ...]) -> Rule"),
-                  "Neighbourhoods of a grid (NATTEN, 2023): an axis is (length, window, dilation, causal), of which the\n"
-                  "last two may be left out; the last axis is innermost.")
+      .def_static(
+          "tree", tree, nb::arg("parents"), nb::arg("first") = 0,
+          nb::sig("def tree(parents: Integers, first: int = 0) -> Rule"),
+          "Drafts: the row of node i, at position first + i, sees keys before `first`, itself and ancestors.")
+      .def_static(
+          "neighbourhood", neighbourhood, nb::arg("axes"),
+          nb::sig("def neighbourhood(*axes: tuple[int, ...]) -> Rule"),
+          "Neighbourhoods of a grid (NATTEN, 2023): an axis is (length, window, dilation, causal), of which the\n"
+          "last two may be left out; the last axis is innermost.")
       .def("__and__", both, nb::is_operator())
       .def("__or__", either, nb::is_operator())
       .def("__invert__", opposite);
-  nb::class_<pattern>(module, "Pattern",
-                      "A rule, or a list of rules with one for each head, compiled for rows at positions first_row to\n"
-                      "first_row + rows - 1 and keys 0 to keys - 1. Calls, plans and threads share it. by_row: rows are\n"
-                      "counted from the sequence's first. A mask of the same meaning gives the same bits.")
-      .def(nb::init<nb::handle, int64_t, int64_t, int64_t, bool>(), nb::arg("rule"), nb::arg("rows"), nb::arg("keys"),
-           nb::kw_only(), nb::arg("first_row") = 0, nb::arg("by_row") = false,
-           nb::sig("def __init__(self, rule: Rule | Sequence[Rule], rows: int, keys: int, *, first_row: int = 0, by_row: "
+  nb::class_<pattern>(
+      module, "Pattern",
+      "A rule, or a list of rules with one for each head, compiled for rows at positions first_row to\n"
+      "first_row + rows - 1 and keys 0 to keys - 1. Calls, plans and threads share it. by_row: rows are\n"
+      "counted from the sequence's first. A mask of the same meaning gives the same bits.")
+      .def(nb::init<nb::handle, int64_t, int64_t, int64_t, bool>(), nb::arg("rule"), nb::arg("rows"),
+           nb::arg("keys"), nb::kw_only(), nb::arg("first_row") = 0, nb::arg("by_row") = false,
+           nb::sig("def __init__(self, rule: Rule | Sequence[Rule], rows: int, keys: int, *, first_row: int = 0, "
+                   "by_row: "
                    "bool = False) -> None"))
       .def(
           "sees",
           [](const pattern &of, int64_t row, int64_t key, int64_t head) {
             return fovea_pattern_sees(of.compiled(), head, row, key) == 1;
           },
-          nb::arg("row"), nb::arg("key"), nb::arg("head") = 0, "Whether a row sees a key; outside the pattern: False.")
-      .def_prop_ro("nbytes", [](const pattern &of) { return fovea_pattern_bytes(of.compiled()); }, "bytes that it takes");
-  module.def("random_blocks", random_blocks, nb::arg("seed"), nb::arg("blocks"), nb::arg("key_blocks"), nb::arg("chosen"),
+          nb::arg("row"), nb::arg("key"), nb::arg("head") = 0,
+          "Whether a row sees a key; outside the pattern: False.")
+      .def_prop_ro(
+          "nbytes", [](const pattern &of) { return fovea_pattern_bytes(of.compiled()); }, "bytes that it takes");
+  module.def("random_blocks", random_blocks, nb::arg("seed"), nb::arg("blocks"), nb::arg("key_blocks"),
+             nb::arg("chosen"),
              nb::sig("def random_blocks(seed: int, blocks: int, key_blocks: int, chosen: int) -> tuple[list[int], "
                      "list[int]]"),
              "Chooses blocks of keys at random for Rule.blocks(): its starts and columns.");

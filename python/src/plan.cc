@@ -10,7 +10,7 @@ namespace fovea_python {
 namespace {
 
 struct free_memory {
-  void operator()(void *memory) const { ::operator delete(memory, std::align_val_t{FOVEA_SCRATCH_ALIGNMENT}); }
+  void operator()(void *memory) const { ::operator delete (memory, std::align_val_t{FOVEA_SCRATCH_ALIGNMENT}); }
 };
 
 /* Scratch of one run. */
@@ -19,7 +19,7 @@ struct scratch {
   size_t size = 0;
   void reserve(size_t bytes) {
     if (bytes <= size) return;
-    memory.reset(::operator new(bytes, std::align_val_t{FOVEA_SCRATCH_ALIGNMENT}));
+    memory.reset(::operator new (bytes, std::align_val_t{FOVEA_SCRATCH_ALIGNMENT}));
     size = bytes;
   }
 };
@@ -103,32 +103,37 @@ fovea_explanation explain(nb::handle q, nb::handle k, nb::handle v, nb::kwargs k
 } // namespace
 
 void bind_plan(nb::module_ &module) {
-  const char what[] = "A problem whose kernels, tiles and tasks are chosen once, for all layers of a step. It keeps the\n"
-                      "rules, and of tensors their shapes, types and strides, so Q, K and V may be Layouts. Threads may\n"
-                      "run it at the same time.\n\n";
-  std::string signature = signature_of("__init__(self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None", "None", in_plan);
+  const char what[] =
+      "A problem whose kernels, tiles and tasks are chosen once, for all layers of a step. It keeps the\n"
+      "rules, and of tensors their shapes, types and strides, so Q, K and V may be Layouts. Threads may\n"
+      "run it at the same time.\n\n";
+  std::string signature =
+      signature_of("__init__(self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None", "None", in_plan);
   std::string text = what + text_of_options(in_plan);
-  std::string run_signature =
-      signature_of("run(self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None", "Tensor | Result | State", in_run);
-  std::string run_text = "Computes attention with other tensors of the same shapes, types and strides. It keeps its\n"
-                         "scratch for the next run. Returns and raises what attention() does.\n\n" +
-                         text_of_options(in_run);
+  std::string run_signature = signature_of("run(self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None",
+                                           "Tensor | Result | State", in_run);
+  std::string run_text =
+      "Computes attention with other tensors of the same shapes, types and strides. It keeps its\n"
+      "scratch for the next run. Returns and raises what attention() does.\n\n" +
+      text_of_options(in_run);
   std::string explain_signature =
       signature_of("explain(q: Tensor, k: Tensor | None = None, v: Tensor | None = None", "Explanation", in_plan);
   nb::class_<plan>(module, "Plan", text.c_str())
-      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::kwargs>(), nb::arg("q"), nb::arg("k") = nb::none(), nb::arg("v") = nb::none(), nb::arg("keywords"),
-           nb::sig(signature.c_str()))
-      .def("run", &plan::run, nb::arg("q"), nb::arg("k") = nb::none(), nb::arg("v") = nb::none(), nb::arg("keywords"),
-           nb::sig(run_signature.c_str()), run_text.c_str())
+      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::kwargs>(), nb::arg("q"), nb::arg("k") = nb::none(),
+           nb::arg("v") = nb::none(), nb::arg("keywords"), nb::sig(signature.c_str()))
+      .def("run", &plan::run, nb::arg("q"), nb::arg("k") = nb::none(), nb::arg("v") = nb::none(),
+           nb::arg("keywords"), nb::sig(run_signature.c_str()), run_text.c_str())
       .def("explain", &plan::explain, nb::kw_only(), nb::arg("threads") = 0, nb::arg("flops_per_second") = 0.0,
            nb::arg("bytes_per_second") = 0.0,
-           "Says what the plan does and why. With the rates of the machine (f32 operations, bytes read) also the least\n"
+           "Says what the plan does and why. With the rates of the machine (f32 operations, bytes read) also the "
+           "least\n"
            "time that it takes.")
       .def_prop_ro("isa", &plan::isa, "the instruction set that it runs on");
-  module.def("explain", explain, nb::arg("q"), nb::arg("k") = nb::none(), nb::arg("v") = nb::none(), nb::arg("keywords"),
-             nb::sig(explain_signature.c_str()),
-             "Says what attention() does with these arguments, and why, before anything is computed: which kernels, how\n"
-             "many blocks of the score matrix are empty, the work, the bytes. Q, K and V may be Layouts.");
+  module.def(
+      "explain", explain, nb::arg("q"), nb::arg("k") = nb::none(), nb::arg("v") = nb::none(), nb::arg("keywords"),
+      nb::sig(explain_signature.c_str()),
+      "Says what attention() does with these arguments, and why, before anything is computed: which kernels, how\n"
+      "many blocks of the score matrix are empty, the work, the bytes. Q, K and V may be Layouts.");
 }
 
 } // namespace fovea_python

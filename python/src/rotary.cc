@@ -9,7 +9,8 @@ namespace fovea_python {
 
 rotary::rotary(int64_t dims, nb::handle layout, nb::handle base, nb::handle frequencies, nb::handle cosines,
                nb::handle sines, nb::handle sections, nb::handle section_layout) {
-  int how = choice_of(layout, "layout", {{"halves", FOVEA_ROTARY_HALVES}, {"interleaved", FOVEA_ROTARY_INTERLEAVED}});
+  int how =
+      choice_of(layout, "layout", {{"halves", FOVEA_ROTARY_HALVES}, {"interleaved", FOVEA_ROTARY_INTERLEAVED}});
   fovea_rotary_init(&embedding_, static_cast<fovea_rotary_layout>(how), dims);
   if (!base.is_none()) embedding_.base = number_of(base, "base");
   if (!frequencies.is_none()) {
@@ -51,8 +52,8 @@ void rotary::set_sections(nb::handle sections, nb::handle layout) {
   std::vector<int64_t> counts = integers_of(sections, "sections");
   pair_axes_.resize(static_cast<size_t>(embedding_.dims > 0 ? embedding_.dims / 2 : 0));
   fovea_error error;
-  check(fovea_rotary_sections(static_cast<fovea_section_layout>(how), counts.data(), static_cast<int64_t>(counts.size()),
-                              embedding_.dims / 2, pair_axes_.data(), &error),
+  check(fovea_rotary_sections(static_cast<fovea_section_layout>(how), counts.data(),
+                              static_cast<int64_t>(counts.size()), embedding_.dims / 2, pair_axes_.data(), &error),
         error);
   embedding_.axes = static_cast<int64_t>(counts.size());
   embedding_.pair_axes = pair_axes_.data();
@@ -74,18 +75,28 @@ struct scaling_field {
 };
 
 #define NUMBER(field)                                                                                              \
-  {#field, [](fovea_rotary_scaling &scaling, nb::handle value, const char *name) {                                 \
-     scaling.field = number_of(value, name);                                                                       \
-   }}
+  {                                                                                                                \
+#field, [](fovea_rotary_scaling & scaling, nb::handle value,                                                   \
+               const char *name) { scaling.field = number_of(value, name); }                                       \
+  }
 #define WHOLE(field)                                                                                               \
-  {#field, [](fovea_rotary_scaling &scaling, nb::handle value, const char *name) {                                 \
-     scaling.field = integer_of(value, name);                                                                      \
-   }}
+  {                                                                                                                \
+#field, [](fovea_rotary_scaling & scaling, nb::handle value,                                                   \
+               const char *name) { scaling.field = integer_of(value, name); }                                      \
+  }
 const scaling_field scaling_fields[] = {
-    NUMBER(base),       NUMBER(factor),         WHOLE(trained_length),    WHOLE(length),      NUMBER(slow_turns),
-    NUMBER(fast_turns), NUMBER(mscale),         NUMBER(mscale_all_dim),   NUMBER(attention_factor), WHOLE(rotated_dims),
-    {"exact_pairs",
-     [](fovea_rotary_scaling &scaling, nb::handle value, const char *name) { scaling.exact_pairs = flag_of(value, name); }},
+    NUMBER(base),
+    NUMBER(factor),
+    WHOLE(trained_length),
+    WHOLE(length),
+    NUMBER(slow_turns),
+    NUMBER(fast_turns),
+    NUMBER(mscale),
+    NUMBER(mscale_all_dim),
+    NUMBER(attention_factor),
+    WHOLE(rotated_dims),
+    {"exact_pairs", [](fovea_rotary_scaling &scaling, nb::handle value,
+                       const char *name) { scaling.exact_pairs = flag_of(value, name); }},
 };
 #undef NUMBER
 #undef WHOLE
@@ -108,13 +119,17 @@ rotary *scaled(nb::handle rule, int64_t dims, nb::handle layout, nb::kwargs fiel
     bool known = false;
     for (const scaling_field &field : scaling_fields)
       if (std::string(name) == field.name) field.set(scaling, value, name), known = true;
-    for (auto [list, field, factors] :
-         {std::tuple("short_factors", &scaling.short_factors, &short_factors),
-          std::tuple("long_factors", &scaling.long_factors, &long_factors)}) {
-      if (std::string(name) != list) continue;
-      *factors = numbers_of(value, name);
-      require_count(factors->size(), dims / 2, name, "one for each pair");
-      *field = factors->data();
+    struct {
+      const char *name;
+      const double **field;
+      std::vector<double> &factors;
+    } lists[] = {{"short_factors", &scaling.short_factors, short_factors},
+                 {"long_factors", &scaling.long_factors, long_factors}};
+    for (auto &list : lists) {
+      if (std::string(name) != list.name) continue;
+      list.factors = numbers_of(value, name);
+      require_count(list.factors.size(), dims / 2, name, "one for each pair");
+      *list.field = list.factors.data();
       known = true;
     }
     if (!known) {
@@ -140,8 +155,8 @@ fovea_strides strides_of(const tensor &from) {
   return {row >= 2 ? from.strides[row - 2] : 0, row >= 1 ? from.strides[row - 1] : 0, from.strides[row]};
 }
 
-nb::object apply(const rotary &rotary, nb::handle x, nb::handle positions, nb::handle first_position, nb::handle out,
-                 int threads) {
+nb::object apply(const rotary &rotary, nb::handle x, nb::handle positions, nb::handle first_position,
+                 nb::handle out, int threads) {
   tensor from, to;
   from.read(x, "x");
   if (from.axes < 2 || from.axes > 4)
@@ -161,7 +176,7 @@ nb::object apply(const rotary &rotary, nb::handle x, nb::handle positions, nb::h
   rotation.to_strides = strides_of(to);
   std::vector<int64_t> numbers;
   if (!first_position.is_none()) {
-    if (PyIndex_Check(first_position.ptr())) {
+    if (is_single(first_position)) {
       rotation.first_position = integer_of(first_position, "first_position");
     } else {
       numbers = integers_of(first_position, "first_position");
@@ -192,34 +207,39 @@ nb::object apply(const rotary &rotary, nb::handle x, nb::handle positions, nb::h
 } // namespace
 
 void bind_rotary(nb::module_ &module) {
-  nb::class_<rotary>(module, "Rotary",
-                     "A rotary position embedding (Su et al., RoFormer, 2021): the first `dims` elements of a row are\n"
-                     "pairs, rotated by position * base^(-2 i / dims), or by `frequencies` (dims / 2 float64, radians a\n"
-                     "position), or by tables of cosines and sines, float32 (positions, dims / 2).\n"
-                     "\n"
-                     "    layout: 'halves', pairs are i and i + dims / 2 (Hugging Face); 'interleaved', 2 i and 2 i + 1\n"
-                     "    sections: how many pairs each axis of a position of several numbers has (M-RoPE)\n"
-                     "    section_layout: 'in_row' (Qwen2-VL) or 'interleaved' (Qwen3-VL)")
+  nb::class_<rotary>(
+      module, "Rotary",
+      "A rotary position embedding (Su et al., RoFormer, 2021): the first `dims` elements of a row are\n"
+      "pairs, rotated by position * base^(-2 i / dims), or by `frequencies` (dims / 2 float64, radians a\n"
+      "position), or by tables of cosines and sines, float32 (positions, dims / 2).\n"
+      "\n"
+      "    layout: 'halves', pairs are i and i + dims / 2 (Hugging Face); 'interleaved', 2 i and 2 i + 1\n"
+      "    sections: how many pairs each axis of a position of several numbers has (M-RoPE)\n"
+      "    section_layout: 'in_row' (Qwen2-VL) or 'interleaved' (Qwen3-VL)")
       .def(nb::init<int64_t, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle>(),
            nb::arg("dims"), nb::kw_only(), nb::arg("layout") = "halves", nb::arg("base") = nb::none(),
            nb::arg("frequencies") = nb::none(), nb::arg("cosines") = nb::none(), nb::arg("sines") = nb::none(),
            nb::arg("sections") = nb::none(), nb::arg("section_layout") = "in_row",
-           nb::sig("def __init__(self, dims: int, *, layout: str = 'halves', base: float | None = None, frequencies: "
-                   "Numbers | None = None, cosines: Tensor | None = None, sines: Tensor | None = None, sections: "
-                   "Integers | None = None, section_layout: str = 'in_row') -> None"))
-      .def_static("scaled", scaled, nb::arg("rule"), nb::arg("dims"), nb::arg("layout") = "halves", nb::arg("fields"),
-                  nb::rv_policy::take_ownership,
-                  nb::sig("def scaled(rule: str, dims: int, layout: str = 'halves', **fields: Any) -> Rotary"),
-                  "An embedding that was scaled to longer contexts: 'linear', 'ntk', 'dynamic', 'llama3', 'yarn',\n"
-                  "'longrope' or 'proportional', with the fields of fovea_rotary_scaling as keywords: base, factor,\n"
-                  "trained_length, length, slow_turns, fast_turns, exact_pairs, mscale, mscale_all_dim,\n"
-                  "attention_factor, short_factors, long_factors, rotated_dims. Multiply scale by attention_factor ** 2.")
+           nb::sig(
+               "def __init__(self, dims: int, *, layout: str = 'halves', base: float | None = None, frequencies: "
+               "Numbers | None = None, cosines: Tensor | None = None, sines: Tensor | None = None, sections: "
+               "Integers | None = None, section_layout: str = 'in_row') -> None"))
+      .def_static(
+          "scaled", scaled, nb::arg("rule"), nb::arg("dims"), nb::arg("layout") = "halves", nb::arg("fields"),
+          nb::rv_policy::take_ownership,
+          nb::sig("def scaled(rule: str, dims: int, layout: str = 'halves', **fields: Any) -> Rotary"),
+          "An embedding that was scaled to longer contexts: 'linear', 'ntk', 'dynamic', 'llama3', 'yarn',\n"
+          "'longrope' or 'proportional', with the fields of fovea_rotary_scaling as keywords: base, factor,\n"
+          "trained_length, length, slow_turns, fast_turns, exact_pairs, mscale, mscale_all_dim,\n"
+          "attention_factor, short_factors, long_factors, rotated_dims. Multiply scale by attention_factor ** 2.")
       .def_ro("attention_factor", &rotary::attention_factor, "what a model multiplies cosines and sines by")
       .def("apply", apply, nb::arg("x"), nb::kw_only(), nb::arg("positions") = nb::none(),
            nb::arg("first_position") = nb::none(), nb::arg("out") = nb::none(), nb::arg("threads") = 0,
-           nb::sig("def apply(self, x: Tensor, *, positions: Integers | None = None, first_position: int | Integers | "
-                   "None = None, out: Tensor | None = None, threads: int = 0) -> Tensor"),
-           "Rotates rows, (batch, heads, rows, dim); heads and batch may be left out. Row i of sequence b is at position\n"
+           nb::sig(
+               "def apply(self, x: Tensor, *, positions: Integers | None = None, first_position: int | Integers | "
+               "None = None, out: Tensor | None = None, threads: int = 0) -> Tensor"),
+           "Rotates rows, (batch, heads, rows, dim); heads and batch may be left out. Row i of sequence b is at "
+           "position\n"
            "first_position + i (one number, or one for each batch element), or positions[b, i]. `out` may be x.");
 }
 

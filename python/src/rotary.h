@@ -13,8 +13,8 @@ namespace fovea_python {
 /* An embedding with the arrays that it points to. */
 class rotary {
 public:
-  rotary(int64_t dims, nb::handle layout, nb::handle base, nb::handle frequencies, nb::handle cosines, nb::handle sines,
-         nb::handle sections, nb::handle section_layout);
+  rotary(int64_t dims, nb::handle layout, nb::handle base, nb::handle frequencies, nb::handle cosines,
+         nb::handle sines, nb::handle sections, nb::handle section_layout);
 
   const fovea_rotary &embedding() const { return embedding_; }
   double attention_factor = 1; /* what a model multiplies cosines and sines by */

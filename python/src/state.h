@@ -12,7 +12,8 @@ namespace fovea_python {
 class state {
 public:
   /* Makes one that is not filled: of outputs of this shape (2 to 4 axes, the last is the dim), made as `like` is. */
-  state(nb::handle like, const int64_t *shape, int axes, fovea_range keys, const fovea_problem_normaliser &normaliser);
+  state(nb::handle like, const int64_t *shape, int axes, fovea_range keys,
+        const fovea_problem_normaliser &normaliser);
   state(nb::handle numbers, nb::handle keys, nb::handle normaliser); /* of numbers that come from elsewhere */
 
   nb::object merge(const state &right, int threads) const;

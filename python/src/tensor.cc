@@ -10,38 +10,55 @@ namespace fovea_python {
 
 namespace {
 
-const element_facts all_facts[] = {{"float32", 4}, {"float16", 2}, {"bfloat16", 2},     {"float64", 8},
-                                   {"bool", 1},    {"uint8", 1},   {"int8", 1},         {"int32", 4},
+const element_facts all_facts[] = {{"float32", 4}, {"float16", 2},       {"bfloat16", 2},    {"float64", 8},
+                                   {"bool", 1},    {"uint8", 1},         {"int8", 1},        {"int32", 4},
                                    {"int64", 8},   {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"other", 1}};
 
 element element_of_dlpack(dlpack::element_type type) {
   if (type.lanes != 1) return element::other;
   switch (type.code << 8 | type.bits) {
-  case dlpack::floating << 8 | 32: return element::f32;
-  case dlpack::floating << 8 | 16: return element::f16;
-  case dlpack::floating << 8 | 64: return element::f64;
-  case dlpack::bfloat << 8 | 16: return element::bf16;
-  case dlpack::boolean << 8 | 8: return element::boolean;
-  case dlpack::unsigned_integer << 8 | 8: return element::u8;
-  case dlpack::signed_integer << 8 | 8: return element::i8;
-  case dlpack::signed_integer << 8 | 32: return element::i32;
-  case dlpack::signed_integer << 8 | 64: return element::i64;
-  case dlpack::float8_e4m3fn << 8 | 8: return element::e4m3;
-  case dlpack::float8_e5m2 << 8 | 8: return element::e5m2;
-  default: return element::other;
+  case dlpack::floating << 8 | 32:
+    return element::f32;
+  case dlpack::floating << 8 | 16:
+    return element::f16;
+  case dlpack::floating << 8 | 64:
+    return element::f64;
+  case dlpack::bfloat << 8 | 16:
+    return element::bf16;
+  case dlpack::boolean << 8 | 8:
+    return element::boolean;
+  case dlpack::unsigned_integer << 8 | 8:
+    return element::u8;
+  case dlpack::signed_integer << 8 | 8:
+    return element::i8;
+  case dlpack::signed_integer << 8 | 32:
+    return element::i32;
+  case dlpack::signed_integer << 8 | 64:
+    return element::i64;
+  case dlpack::float8_e4m3fn << 8 | 8:
+    return element::e4m3;
+  case dlpack::float8_e5m2 << 8 | 8:
+    return element::e5m2;
+  default:
+    return element::other;
   }
 }
 
 dlpack::element_type dlpack_of_element(element type) {
   uint8_t bits = static_cast<uint8_t>(8 * facts_of(type).bytes);
   switch (type) {
-  case element::bf16: return {dlpack::bfloat, bits, 1};
-  case element::boolean: return {dlpack::boolean, bits, 1};
-  case element::u8: return {dlpack::unsigned_integer, bits, 1};
+  case element::bf16:
+    return {dlpack::bfloat, bits, 1};
+  case element::boolean:
+    return {dlpack::boolean, bits, 1};
+  case element::u8:
+    return {dlpack::unsigned_integer, bits, 1};
   case element::i8:
   case element::i32:
-  case element::i64: return {dlpack::signed_integer, bits, 1};
-  default: return {dlpack::floating, bits, 1};
+  case element::i64:
+    return {dlpack::signed_integer, bits, 1};
+  default:
+    return {dlpack::floating, bits, 1};
   }
 }
 
@@ -51,16 +68,24 @@ element element_of_format(const char *format, Py_ssize_t bytes) {
   if (*format == '@' || *format == '=') format++;
   if (!format[0] || format[1]) return element::other;
   switch (format[0]) {
-  case 'f': return element::f32;
-  case 'e': return element::f16;
-  case 'd': return element::f64;
-  case '?': return element::boolean;
-  case 'B': return element::u8;
-  case 'b': return element::i8;
+  case 'f':
+    return element::f32;
+  case 'e':
+    return element::f16;
+  case 'd':
+    return element::f64;
+  case '?':
+    return element::boolean;
+  case 'B':
+    return element::u8;
+  case 'b':
+    return element::i8;
   case 'i':
   case 'l':
-  case 'q': return bytes == 4 ? element::i32 : element::i64;
-  default: return element::other;
+  case 'q':
+    return bytes == 4 ? element::i32 : element::i64;
+  default:
+    return element::other;
   }
 }
 
@@ -80,7 +105,7 @@ nb::handle numpy_empty() {
   static std::atomic<PyObject *> kept{nullptr};
   PyObject *function = kept.load(std::memory_order_acquire);
   if (!function) {
-    function = nb::module_::import_("numpy").attr("empty").release().ptr();
+    function = nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
     kept.store(function, std::memory_order_release);
   }
   return function;
@@ -94,7 +119,7 @@ nb::handle numpy_dtype(element type) {
     bool extra = type == element::bf16 || type == element::e4m3 || type == element::e5m2;
     nb::object named = extra ? nb::object(nb::module_::import_("ml_dtypes").attr(facts_of(type).name))
                              : nb::object(nb::str(facts_of(type).name));
-    dtype = nb::module_::import_("numpy").attr("dtype")(named).release().ptr();
+    dtype = nb::object(nb::module_::import_("numpy").attr("dtype")(named)).release().ptr();
     slot.store(dtype, std::memory_order_release);
   }
   return dtype;
@@ -102,8 +127,8 @@ nb::handle numpy_dtype(element type) {
 
 /* The functions of a tensor's type that NumPy arrays do not have and PyTorch's tensors do; NULL: none. */
 dlpack::exchange *exchange_of(nb::handle object) {
-  nb::object capsule = nb::steal(PyObject_GetAttr(reinterpret_cast<PyObject *>(Py_TYPE(object.ptr())),
-                                                  python_names().exchange));
+  nb::object capsule =
+      nb::steal(PyObject_GetAttr(reinterpret_cast<PyObject *>(Py_TYPE(object.ptr())), python_names().exchange));
   if (!capsule.is_valid()) {
     PyErr_Clear();
     return nullptr;
@@ -136,10 +161,14 @@ const element_facts &facts_of(element type) {
 
 fovea_type number_type(element type, const char *name) {
   switch (type) {
-  case element::f32: return FOVEA_F32;
-  case element::f16: return FOVEA_F16;
-  case element::bf16: return FOVEA_BF16;
-  default: refuse(name, "%s has elements of %s; they must be float32, float16 or bfloat16", name, facts_of(type).name);
+  case element::f32:
+    return FOVEA_F32;
+  case element::f16:
+    return FOVEA_F16;
+  case element::bf16:
+    return FOVEA_BF16;
+  default:
+    refuse(name, "%s has elements of %s; they must be float32, float16 or bfloat16", name, facts_of(type).name);
   }
 }
 
@@ -174,8 +203,10 @@ void tensor::take(nb::handle object, const char *name, bool written) {
 void tensor::set(const dlpack_view &view, const char *name) {
   const dlpack::tensor &from = view.tensor;
   if (from.device.kind != dlpack::cpu)
-    refuse(name, "%s is on a device of DLPack's kind %d; it must be in the CPU's memory", name, (int)from.device.kind);
-  if (from.axes > most_axes) refuse(name, "%s has %d axes; at most %d are possible", name, (int)from.axes, most_axes);
+    refuse(name, "%s is on a device of DLPack's kind %d; it must be in the CPU's memory", name,
+           (int)from.device.kind);
+  if (from.axes > most_axes)
+    refuse(name, "%s has %d axes; at most %d are possible", name, (int)from.axes, most_axes);
   data = static_cast<char *>(from.data) + from.byte_offset;
   type = element_of_dlpack(from.type);
   axes = from.axes;
@@ -203,7 +234,8 @@ bool tensor::take_buffer(nb::handle object, const char *name, bool written) {
     }
   }
   has_buffer_ = true;
-  if (buffer_.ndim > most_axes) refuse(name, "%s has %d axes; at most %d are possible", name, buffer_.ndim, most_axes);
+  if (buffer_.ndim > most_axes)
+    refuse(name, "%s has %d axes; at most %d are possible", name, buffer_.ndim, most_axes);
   data = buffer_.buf;
   type = known != element::other ? known : element_of_format(buffer_.format, buffer_.itemsize);
   axes = buffer_.ndim;
@@ -240,12 +272,14 @@ bool tensor::take_capsule(nb::handle object, const char *name, bool written) {
   try {
     capsule_ = method(nb::arg("max_version") = nb::make_tuple(1, 1));
   } catch (nb::python_error &error) {
-    if (!error.matches(PyExc_TypeError)) refuse(name, "%s has no DLPack tensor: %s", name, nb::str(error.value()).c_str());
+    if (!error.matches(PyExc_TypeError))
+      refuse(name, "%s has no DLPack tensor: %s", name, nb::str(error.value()).c_str());
   }
   if (!capsule_.is_valid()) capsule_ = method(); /* from before DLPack 1.0 */
   uint64_t flags = 0;
   if (PyCapsule_IsValid(capsule_.ptr(), "dltensor_versioned")) {
-    auto *managed = static_cast<dlpack::versioned_tensor *>(PyCapsule_GetPointer(capsule_.ptr(), "dltensor_versioned"));
+    auto *managed =
+        static_cast<dlpack::versioned_tensor *>(PyCapsule_GetPointer(capsule_.ptr(), "dltensor_versioned"));
     if (managed->version.major != 1)
       refuse(name, "%s is a tensor of DLPack %u; only versions 1 and 0 are known", name, managed->version.major);
     flags = managed->flags;
@@ -256,7 +290,8 @@ bool tensor::take_capsule(nb::handle object, const char *name, bool written) {
     set({managed->tensor}, name);
   }
   if (written && flags & dlpack::flag_read_only) refuse(name, "%s is read-only", name);
-  if (written && flags & dlpack::flag_copied) refuse(name, "%s is given as a copy, so nothing can be written to it", name);
+  if (written && flags & dlpack::flag_copied)
+    refuse(name, "%s is given as a copy, so nothing can be written to it", name);
   return true;
 }
 
@@ -323,7 +358,8 @@ namespace {
 
 void make_layout(layout *made, nb::handle shape, const char *dtype) {
   std::vector<int64_t> sizes = integers_of(shape, "shape");
-  if (sizes.size() > most_axes) refuse("shape", "shape has %zu axes; at most %d are possible", sizes.size(), most_axes);
+  if (sizes.size() > most_axes)
+    refuse("shape", "shape has %zu axes; at most %d are possible", sizes.size(), most_axes);
   layout layout{element::other, static_cast<int>(sizes.size()), {}};
   for (size_t axis = 0; axis < sizes.size(); axis++) {
     if (sizes[axis] < 0) refuse("shape", "shape[%zu] is %jd; it must be 0 or more", axis, (intmax_t)sizes[axis]);

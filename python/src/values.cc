@@ -5,6 +5,10 @@
 
 namespace fovea_python {
 
+bool is_single(nb::handle value) {
+  return PyNumber_Check(value.ptr()) && !PySequence_Check(value.ptr());
+}
+
 bool flag_of(nb::handle value, const char *name) {
   if (value.ptr() == Py_True) return true;
   if (value.ptr() == Py_False || value.is_none()) return false;
@@ -94,7 +98,8 @@ std::vector<number> read_tensor(const tensor &list, bool is_first, const char *n
   std::vector<number> numbers;
   numbers.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; i++)
-    numbers.push_back(is_first ? static_cast<first *>(list.data)[i * stride] : static_cast<second *>(list.data)[i * stride]);
+    numbers.push_back(is_first ? static_cast<first *>(list.data)[i * stride]
+                               : static_cast<second *>(list.data)[i * stride]);
   return numbers;
 }
 

@@ -15,6 +15,7 @@ struct choice {
   int meaning;
 };
 
+bool is_single(nb::handle value); /* a number of Python or NumPy, and no tensor, which may convert to one, too */
 bool flag_of(nb::handle value, const char *name);
 int64_t integer_of(nb::handle value, const char *name);
 double number_of(nb::handle value, const char *name);

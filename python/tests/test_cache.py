@@ -137,7 +137,7 @@ def test_quantised(kind):
 @pytest.mark.parametrize("format", ["i8_rows", "q4_0", "q5_1", "openvino_u8", ("kivi_k4", "kivi_v4"), ("q8_0", None)],
                          ids=str)
 def test_formats_are_near(format):
-    q, k, v = reference.tensors(8)
+    q, k, v = reference.tensors(8, keys=128)
     cache = make("contiguous", format=format)
     cache.append(k, v)
     assert np.abs(fovea.attention(q, cache=cache) - fovea.attention(q, k, v)).max() < 0.3
@@ -169,7 +169,7 @@ def test_pages():
     same_bits(fovea.attention(q, cache=cache)[1],
               fovea.attention(q[1], *(np.concatenate([x[0, :, :64], x[1, :, 64:70]], axis=1) for x in (k, v))))
     with pytest.raises(fovea.OutOfMemoryError):
-        cache.append(k, v)
+        cache.append(k[:, :, 70:130], v[:, :, 70:130])
     assert cache.lens == [70, 70] and cache.free_pages == 5
     cache.truncate([64, 0])
     assert cache.lens == [64, 0] and cache.free_pages == 7

@@ -44,9 +44,10 @@ def test_rules(name):
     rule, seen = RULES[name]
     if seen is None:
         seen = neighbours(OWN, KEY, [(10, 3), (15, 5)])
+    seen = np.broadcast_to(seen, (ROWS, KEYS))
     q, k, v = reference.tensors(1)
     pattern = fovea.Pattern(rule, KEYS, KEYS)
-    expected = fovea.attention(q, k, v, mask=np.broadcast_to(seen, (ROWS, KEYS)))
+    expected = fovea.attention(q, k, v, mask=seen)
     assert fovea.attention(q, k, v, pattern=pattern).tobytes() == expected.tobytes()
     for row, key in ((0, 3), (5, 118), (36, 149)):
         assert pattern.sees(row + OFFSET, key) == seen[row, key]
