@@ -172,6 +172,16 @@ fovea_type number_type(element type, const char *name) {
   }
 }
 
+namespace {
+
+/* The first line of what another library says when it has no memory to show: other devices, sparse tensors. */
+[[noreturn]] void refuse_export(const char *name, const nb::python_error &error) {
+  nb::str text = nb::str(error.value());
+  refuse(name, "%s cannot be read: %.*s", name, static_cast<int>(std::strcspn(text.c_str(), "\n")), text.c_str());
+}
+
+} // namespace
+
 /* ---- In ------------------------------------------------------------------------------------------------------ */
 
 struct dlpack_view {
@@ -257,7 +267,7 @@ bool tensor::take_exchange(nb::handle object, const char *name, bool written) {
   if (gradient.ptr() == Py_True)
     refuse(name, "%s requires a gradient, which this function does not have: pass %s.detach()", name, name);
   dlpack::tensor view;
-  if (exchange->view(object.ptr(), &view)) throw nb::python_error();
+  if (exchange->view(object.ptr(), &view)) refuse_export(name, nb::python_error());
   (void)written; /* its tensors are writable */
   set({view}, name);
   return true;
@@ -272,8 +282,7 @@ bool tensor::take_capsule(nb::handle object, const char *name, bool written) {
   try {
     capsule_ = method(nb::arg("max_version") = nb::make_tuple(1, 1));
   } catch (nb::python_error &error) {
-    if (!error.matches(PyExc_TypeError))
-      refuse(name, "%s has no DLPack tensor: %s", name, nb::str(error.value()).c_str());
+    if (!error.matches(PyExc_TypeError)) refuse_export(name, error);
   }
   if (!capsule_.is_valid()) capsule_ = method(); /* from before DLPack 1.0 */
   uint64_t flags = 0;

@@ -135,4 +135,4 @@ def test_torch():
     assert half.dtype == torch.bfloat16
     assert torch.equal(half, fovea.attention(*(x.float() for x in narrow)).bfloat16())
     refused(fovea.ArgumentError, "q requires a gradient", "detach", q=q.clone().requires_grad_())
-    refused(fovea.ArgumentError, "q is on a device", q=q.to("meta"))
+    refused(fovea.ArgumentError, "q cannot be read", "meta", q=q.to("meta"))
