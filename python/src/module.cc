@@ -2,6 +2,7 @@
 #include "attention.h"
 #include "cache.h"
 #include "info.h"
+#include "layers.h"
 #include "pattern.h"
 #include "result.h"
 #include "rotary.h"
@@ -24,4 +25,5 @@ NB_MODULE(_fovea, module) {
   bind_attention(module);
   bind_explanation(module);
   bind_plan(module);
+  bind_layers(module);
 }
