@@ -1,5 +1,5 @@
 """Layers around attention, with one answer: a row alone has the bits that it has in a batch."""
 
-from ._fovea import LayerNorm, Linear, Norm, RMSNorm, activate, softmax
+from ._fovea import Attention, Block, Embedding, Encoder, LayerNorm, Linear, Norm, RMSNorm, activate, softmax
 
-__all__ = ["LayerNorm", "Linear", "Norm", "RMSNorm", "activate", "softmax"]
+__all__ = ["Attention", "Block", "Embedding", "Encoder", "LayerNorm", "Linear", "Norm", "RMSNorm", "activate", "softmax"]

@@ -197,6 +197,18 @@ void attention_call::make_outputs(nb::handle like, bool with_memory) {
            (intmax_t)o.memory.strides[axes]);
   problem.o_type = number_type(o.memory.type, "out");
   problem.o_strides = strides_of(o.memory, 1);
+  make_extra_outputs(like);
+}
+
+void attention_call::describe_layer(int64_t batch, int64_t q_len, int64_t kv_len) {
+  problem.batch = batch;
+  problem.q_len = q_len;
+  problem.kv_len = kv_len;
+}
+
+void attention_call::make_extra_outputs(nb::handle like) {
+  extents shape;
+  int axes = rows_shape(shape);
   if (want_lse) {
     tensors.lse = static_cast<float *>(make(lse, like, "lse", element::f32, shape, axes));
     problem.lse_strides = strides_of(lse.memory, 0);
@@ -348,11 +360,14 @@ void attention_call::require_layout(const attention_call &planned) const {
       refuse(part.name, "%s is not as the plan was made for: its shape, type or strides differ", part.name);
 }
 
+bool attention_call::wants_more() const {
+  return want_lse || problem.entropy || problem.top.k || problem.scores.kind || problem.max_logits ||
+         problem.column_sums.wanted;
+}
+
 nb::object attention_call::result() {
   if (problem.state) return std::move(state);
-  if (!want_lse && !problem.entropy && !problem.top.k && !problem.scores.kind && !problem.max_logits &&
-      !problem.column_sums.wanted)
-    return std::move(o.object);
+  if (!wants_more()) return std::move(o.object);
   return nb::cast(attention_result{o.object, lse.object, scores.object, max_logits.object, top_keys.object,
                                    top_scores.object, entropy.object, column_sums.object});
 }

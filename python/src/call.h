@@ -32,6 +32,11 @@ public:
   /* Makes the outputs that are wanted and not given. `like` is Q. Without memory only their layouts are known, as a plan
    * needs them. */
   void make_outputs(nb::handle like, bool with_memory = true);
+  void make_extra_outputs(nb::handle like); /* all but O, and in layers all but y */
+  bool wants_more() const;                  /* than O */
+
+  /* For layers, whose Q, K and V are their own: sizes that rows have. */
+  void describe_layer(int64_t batch, int64_t q_len, int64_t kv_len);
 
   /* For runs of a plan: begins with the rules of the plan's call; and refuses tensors that are not as the plan's. */
   void follow(const attention_call &planned);

@@ -1,6 +1,7 @@
 /* The module fovea._fovea. Each part binds itself. */
 #include "attention.h"
 #include "cache.h"
+#include "encoder.h"
 #include "info.h"
 #include "layers.h"
 #include "pattern.h"
@@ -26,4 +27,5 @@ NB_MODULE(_fovea, module) {
   bind_explanation(module);
   bind_plan(module);
   bind_layers(module);
+  bind_encoder(module);
 }

@@ -33,13 +33,17 @@ size_t index_of(PyObject *keyword) {
 }
 
 const char *name_of(function function) {
-  return function == in_attention ? "attention" : function == in_plan ? "plan" : "run";
+  return function == in_attention ? "attention"
+         : function == in_plan    ? "plan"
+         : function == in_run     ? "run"
+                                  : "layer";
 }
 
 [[noreturn]] void refuse_keyword(PyObject *keyword, function function, bool known) {
   PyErr_Format(PyExc_TypeError,
-               known ? "%s() has no keyword '%U': a plan has its rules already, and a run brings tensors"
-                     : "%s() has no keyword '%U'",
+               known && function == in_run
+                   ? "%s() has no keyword '%U': a plan has its rules already, and a run brings tensors"
+                   : "%s() has no keyword '%U'",
                name_of(function), keyword);
   throw nb::python_error();
 }

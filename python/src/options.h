@@ -12,10 +12,11 @@ namespace fovea_python {
 class attention_call;
 
 /* Who has a keyword. */
-enum function : unsigned { in_attention = 1, in_plan = 2, in_run = 4 };
-constexpr unsigned in_problem = in_attention | in_plan;      /* a rule: a plan keeps it */
-constexpr unsigned in_tensors = in_attention | in_run;       /* memory of one run */
-constexpr unsigned in_all = in_attention | in_plan | in_run; /* a tensor whose type and strides a plan keeps */
+enum function : unsigned { in_attention = 1, in_plan = 2, in_run = 4, in_layer = 8 };
+constexpr unsigned in_problem = in_attention | in_plan | in_layer; /* a rule: a plan keeps it */
+constexpr unsigned in_tensors = in_attention | in_run | in_layer;  /* memory of one run */
+constexpr unsigned in_all = in_problem | in_tensors; /* a tensor whose type and strides a plan keeps */
+constexpr unsigned not_in_layer = ~0u ^ in_layer;
 
 struct option {
   const char *name;

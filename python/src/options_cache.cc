@@ -22,9 +22,9 @@ void set_cache(attention_call &call, nb::handle value, const char *name) {
 }
 
 const option options[] = {
-    {"cache", "Cache", "keys and values in a cache, in place of k and v, with the lengths that it has", in_all,
-     true, set_cache},
-    {"layer", "int", "which layer of the cache is read, default 0", in_tensors, false,
+    {"cache", "Cache", "keys and values in a cache, in place of k and v, with the lengths that it has",
+     in_all &not_in_layer, true, set_cache},
+    {"layer", "int", "which layer of the cache is read, default 0", in_tensors &not_in_layer, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.tensors.cache.layer = integer_of(value, name);
      }},

@@ -29,7 +29,7 @@ const option options[] = {
      [](attention_call &call, nb::handle value, const char *name) {
        call.want_lse = wanted(call, call.lse, value, name);
      }},
-    {"state", "bool", "the result is a State over `keys`, and not O", in_problem, false,
+    {"state", "bool", "the result is a State over `keys`, and not O", in_problem &not_in_layer, false,
      [](attention_call &call, nb::handle value, const char *name) { call.problem.state = flag_of(value, name); }},
     {"scores", "str",
      "'weights', or scores in natural units: 'raw', 'capped', 'biased'; float32 (batch, heads, rows, keys)",
