@@ -30,13 +30,13 @@ other_than() { # version, python
   echo "$best"
 }
 
-install_and_test() { # python, what is installed
+install_and_test() { # python, what is installed, further packages that its tests use
   local environment
   environment=$folder/$(version_of "$1")
   rm -rf "$environment"
   "$1" -m venv "$environment"
   echo "$("$environment/bin/python" --version): pip install $2"
-  "$environment/bin/pip" install --quiet --disable-pip-version-check "$2" pytest ml_dtypes
+  "$environment/bin/pip" install --quiet --disable-pip-version-check "${@:2}" pytest ml_dtypes
   # Not from the tree, whose folder of the same name has no compiled module.
   (cd "$folder" && "$environment/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" \
     -c "$root/python/pyproject.toml" "$root/python/tests")
@@ -47,7 +47,8 @@ version=$(version_of "$first") || { first=/usr/bin/python3 && version=$(version_
 second=$(other_than "$version" "$first")
 if [ "$second" = "$first" ]; then echo "note: no other Python than $version"; fi
 
-install_and_test "$first" "$root/python"
+# fovea.torch is tested with one Python, since PyTorch is large.
+install_and_test "$first" "$root/python" torch==2.13.0
 "$folder/$version/bin/pip" install --quiet --disable-pip-version-check build
 "$folder/$version/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
 install_and_test "$second" "$(echo "$folder"/archive/*.tar.gz)"
