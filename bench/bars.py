@@ -10,6 +10,7 @@ f32. The NEON inner loops have a bar of their own, see bench/mca.py.
 import argparse
 import sys
 
+import layer_modes
 import measurements
 import modes
 import registry
@@ -298,7 +299,10 @@ def rows_of(name):
 
 
 def layer_bars(run):
-    for name in run.benchmarks:
+    """Layers in modes and over quantised weights have none."""
+    plain = (name for name in run.benchmarks if name.split("/")[0] not in ("linear", "row")
+             or layer_modes.weights_of(name) in layer_modes.PANELS)
+    for name in plain:
         kind = name.split("/")[0]
         if kind == "linear":
             yield name, "x OpenBLAS", run.value(name, "vs_openblas"), f">= {LAYERS_OVER_OPENBLAS:.2f}"

@@ -10,6 +10,7 @@ from kept import RESULTS
 # Columns, and their ways: of all ways that begin so, if it ends in a slash, the fastest.
 PYTORCH, ORT, OPENVINO = ("PyTorch", "torch/"), ("ONNX Runtime", "onnxruntime/"), ("OpenVINO", "openvino/")
 FRAMEWORKS = (PYTORCH, ORT, OPENVINO)
+OPENBLAS, GGML = ("OpenBLAS", "openblas/"), ("ggml", "ggml/")
 
 
 class Beside:
@@ -45,7 +46,8 @@ class Beside:
 
     def heading(self):
         """CPU, date, versions."""
-        names = {"fovea": "Fovea", "torch": PYTORCH[0], "onnxruntime": ORT[0], "openvino": OPENVINO[0], "vllm": "vLLM"}
+        names = {"fovea": "Fovea", "torch": PYTORCH[0], "onnxruntime": ORT[0], "openvino": OPENVINO[0], "vllm": "vLLM",
+                 "openblas": OPENBLAS[0]}
         versions = ", ".join(f"{names.get(name, name)} {version}" for name, version in self.context["versions"].items())
         return f"{cpu_in_words(self.context)}, {self.date}. {versions} ([all problems]({self.page}))."
 

@@ -44,7 +44,8 @@ texts of 64 tokens. [Peers](../peers/README.md) says how this is measured."""),
     Kind("layers-", "tables.py layers", "Layers beside the limits of the machine", """\
 OpenBLAS multiplies the same numbers in the same rounds, with the best of its kernels and ways: above 1 Fovea is faster.
 The register tile's rate is what the products alone reach out of the first-level cache; a copy from L2, or plain reading,
-bounds the rest: nearer to 1 is better. Cycles count 16 numbers: fewer are better."""),
+bounds the rest: nearer to 1 is better. Cycles count 16 numbers: fewer are better. Modes and quantised weights are beside
+exact mode over f32 and over other weights: above 1 they are faster."""),
     Kind("llm-peers-", "peers/llm_report.py", "A language model beside llama.cpp", """\
 [fovea_llm](../../examples/llm/README.md) and llama.cpp's `llama-bench` on the same GGUF files of 100 million random
 weights, with keys and values in f16. Tokens a second: more are better. `x exact` and `x int8` say how many times as long

@@ -2,9 +2,11 @@
 #include "layers.h"
 
 #include "machine.h"
+#include "modes.h"
 #include "runner.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define LINEAR(rows_, in_, out_)                                                                                   \
   { .name = "linear/r" #rows_ "_i" #in_ "_o" #out_ "/f32", .rows = rows_, .in = in_, .out = out_ }
@@ -14,11 +16,17 @@
 static const layer_shape linears[] = {LINEARS(384, 384), LINEARS(384, 1536), LINEARS(1536, 384), LINEARS(768, 3072),
                                       LINEARS(4096, 4096)};
 
-static const layer_shape one_rows[] = {
-    {.name = "row/i4096_o4096/f32", .rows = 1, .in = 4096, .out = 4096},
-    {.name = "row/i4096_o4096/f16", .rows = 1, .in = 4096, .out = 4096, .type = FOVEA_F16},
-    {.name = "row/i4096_o4096/bf16", .rows = 1, .in = 4096, .out = 4096, .type = FOVEA_BF16},
+/* Sizes of layers in modes; of layers over codes, in exact mode and in a mode; and of one row. */
+static const layer_shape mode_sizes[] = {
+    {.rows = 16, .in = 384, .out = 1536},   {.rows = 128, .in = 384, .out = 1536},
+    {.rows = 512, .in = 384, .out = 1536},  {.rows = 16, .in = 768, .out = 3072},
+    {.rows = 128, .in = 768, .out = 3072},  {.rows = 512, .in = 768, .out = 3072},
+    {.rows = 16, .in = 4096, .out = 4096},  {.rows = 128, .in = 4096, .out = 4096},
+    {.rows = 512, .in = 4096, .out = 4096},
 };
+static const layer_shape code_sizes[] = {{.rows = 16, .in = 4096, .out = 4096},
+                                         {.rows = 128, .in = 4096, .out = 4096}};
+static const layer_shape row_sizes[] = {{.rows = 1, .in = 4096, .out = 4096}};
 
 /* 256 KB of numbers each, so that both tensors lie in L2. */
 static const layer_shape norms[] = {
@@ -44,25 +52,59 @@ static const layer_shape encoders[] = {
 };
 
 #define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
-enum { most_threads = 2, cases_limit = 128 };
+enum { most_threads = 2, cases_limit = 512 };
+
+static void register_shape(const layer_shape *shape, const char *name, const char *isa, int threads,
+                           bench_function function) {
+  static layer_case cases[cases_limit];
+  static int used;
+  char whole[160];
+  if (used == cases_limit) return;
+  cases[used] = (layer_case){shape, isa, threads};
+  snprintf(whole, sizeof whole, "%s/%s/t%d", name, isa, threads);
+  bench_register(whole, function, &cases[used++], BENCH_MILLISECONDS);
+}
 
 /* On one thread, and on more if `threads` is more. */
 static void register_shapes(const layer_shape *shapes, int count, const char *isa, int threads,
                             bench_function function) {
-  static layer_case cases[cases_limit];
-  static int used;
   for (int n = 1; n <= threads; n++)
-    for (int i = 0; i < count && used < cases_limit; i++) {
-      char name[128];
-      cases[used] = (layer_case){&shapes[i], isa, n};
-      snprintf(name, sizeof name, "%s/%s/t%d", shapes[i].name, isa, n);
-      bench_register(name, function, &cases[used++], BENCH_MILLISECONDS);
-    }
+    for (int i = 0; i < count; i++) register_shape(&shapes[i], shapes[i].name, isa, n, function);
+}
+
+/* These sizes over such weights, whose name is the third part of the benchmark's. */
+static void register_weights(const layer_weights *weights, const layer_shape *sizes, int count, const char *isa,
+                             bench_function function) {
+  static layer_shape shapes[cases_limit];
+  static int used;
+  char kind[32] = "row/", name[96];
+  for (int i = 0; i < count && used < cases_limit; i++) {
+    layer_shape *shape = &shapes[used++];
+    *shape = sizes[i];
+    shape->weights = weights;
+    if (shape->rows > 1) snprintf(kind, sizeof kind, "linear/r%d_", (int)shape->rows);
+    snprintf(name, sizeof name, "%si%d_o%d/%s", kind, (int)shape->in, (int)shape->out, weights->name);
+    for (int n = 1; n <= most_threads; n++) register_shape(shape, name, isa, n, function);
+  }
+}
+
+/* Many rows over panels in exact mode are in `linears`. */
+static void register_kinds(const char *isa) {
+  for (int i = 0; i < layer_weights_count; i++) {
+    const layer_weights *w = &layer_weights_all[i];
+    const int has_mode = w->mode != FOVEA_MODE_EXACT, of_codes = w->kept == LAYER_CODES;
+    const layer_shape *sizes = of_codes ? code_sizes : mode_sizes;
+    const int count = of_codes ? COUNT(code_sizes) : COUNT(mode_sizes);
+    if (!has_mode) register_weights(w, row_sizes, COUNT(row_sizes), isa, bench_one_row);
+    if (has_mode || of_codes) register_weights(w, sizes, count, isa, bench_linear_mode);
+    if (w->on_amx && strcmp(isa, BENCH_AMX_SHARE) == 0)
+      register_weights(w, sizes, count, BENCH_AMX, bench_linear_mode);
+  }
 }
 
 void bench_register_layers(const char *isa) {
   register_shapes(linears, COUNT(linears), isa, most_threads, bench_linear);
-  register_shapes(one_rows, COUNT(one_rows), isa, most_threads, bench_one_row);
+  register_kinds(isa);
   register_shapes(norms, COUNT(norms), isa, 1, bench_norm);
   register_shapes(activations, COUNT(activations), isa, 1, bench_activate);
   register_shapes(additives, COUNT(additives), isa, most_threads, bench_additive);

@@ -4,6 +4,7 @@
 #define FOVEA_BENCH_LAYERS_H
 
 #include "harness.h"
+#include "layers_weights.h"
 
 #include <fovea/nn.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@ typedef struct layer_shape {
   const char *name;
   int64_t rows, in, out; /* norms and functions: `in` dims; an encoder layer: `in` dims, `out` of the network */
   int64_t batch;         /* an encoder layer, of `rows` rows for each batch element */
-  fovea_type type;       /* of weights */
+  const layer_weights *weights; /* of one row, and of layers in modes and over codes */
   fovea_nn_activation activation;
   fovea_nn_norm_kind norm;
 } layer_shape;
@@ -33,9 +34,17 @@ typedef struct layer_case {
  *   openblas_way       of bench_openblas_ways() the one that is the fastest for the shape */
 void bench_linear(bench_round *round, const void *argument);
 
-/* One row through layer after layer, 256 MB of weights in all:
- *   gigabytes_per_second, read_gigabytes_per_second, bandwidth_fraction    as in decoding */
+/* One row through layer after layer, up to 256 MB of weights in all:
+ *   gigabytes_per_second, read_gigabytes_per_second, bandwidth_fraction    as in decoding
+ *   speed_over_f16     of quantised weights: the time over f16 over the time */
 void bench_one_row(bench_round *round, const void *argument);
+
+/* A linear layer in a mode or over quantised weights; `isa` may be BENCH_AMX (modes.h):
+ *   gflops
+ *   speed_over_f32     the time of exact mode over f32, over the time
+ *   speed_over_exact   of a mode: the same for exact mode over the same weights
+ *   speed_over_f16     of exact mode: the same for f16 */
+void bench_linear_mode(bench_round *round, const void *argument);
 
 /* Rows that lie in L2, as do the results:
  *   gigabytes_per_second        read and written

@@ -1,4 +1,4 @@
-/* Linear layers: beside OpenBLAS and the register tile, and one row beside the rate of memory. */
+/* Linear layers beside OpenBLAS and the register tile. */
 #include "../nn/choose_table.h"
 #include "layers.h"
 #include "machine.h"
@@ -198,74 +198,4 @@ void bench_linear(bench_round *round, const void *argument) {
   bench_counter(round, "tile_fraction", rate / tile);
   bench_counter(round, "vs_openblas", seconds[1] / seconds[0]);
   bench_counter(round, "openblas_way", current.way);
-}
-
-/* ---- One row ------------------------------------------------------------------------------------------------- */
-
-enum { pool_bytes = 256 << 20 };
-
-static struct {
-  const layer_case *of;
-  char *pool; /* kept for all cases */
-  float *x, *y;
-  int64_t next;
-} streamed;
-
-/* 16-bit words from 0x3800 to 0x3bff: ordinary numbers as f16, as bf16 and in pairs as f32. */
-static void fill_pool(void) {
-  uint16_t *words = (uint16_t *)(void *)streamed.pool;
-  uint32_t state = 1;
-  for (size_t i = 0; i < pool_bytes / sizeof *words; i++) {
-    state = state * 1664525u + 1013904223u;
-    words[i] = (uint16_t)((state >> 16 & 0x83ffu) | 0x3801u);
-  }
-}
-
-static void run_one_row(void *context) {
-  const layer_shape *s = streamed.of->shape;
-  const int64_t elements = fovea_nn_panel_elements(s->in, s->out, s->type);
-  const int64_t bytes = elements * (s->type == FOVEA_F32 ? 4 : 2);
-  fovea_execution execution;
-  fovea_nn_linear linear;
-  fovea_nn_linear_rows rows;
-  (void)context;
-  fovea_execution_init(&execution);
-  execution.threads = streamed.of->threads;
-  fovea_nn_linear_init(&linear, s->in, s->out, streamed.pool + streamed.next * bytes);
-  linear.weight_type = s->type;
-  linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
-  linear.weight_stride = 0;
-  fovea_nn_linear_rows_init(&rows, &linear, 1, streamed.x, streamed.y);
-  streamed.next = (streamed.next + 1) % (pool_bytes / bytes);
-  fovea_nn_linear_run(&linear, &rows, &execution, NULL);
-}
-
-static int prepare_one_row(const layer_case *wanted) {
-  if (!streamed.pool) {
-    streamed.pool = bench_allocate(pool_bytes);
-    streamed.x = layer_numbers((size_t)wanted->shape->in, 1, 1.0f);
-    streamed.y = layer_numbers((size_t)wanted->shape->out, 1, 1.0f);
-    if (!streamed.pool || !streamed.x || !streamed.y) return 0;
-    fill_pool();
-  }
-  streamed.of = wanted;
-  return 1;
-}
-
-void bench_one_row(bench_round *round, const void *argument) {
-  const layer_case *wanted = argument;
-  const layer_shape *s = wanted->shape;
-  if (wanted->threads > machine_threads() || !prepare_one_row(wanted)) {
-    bench_skip(round, "not enough memory or threads");
-    return;
-  }
-  const double bytes = (double)s->in * (double)s->out * (s->type == FOVEA_F32 ? 4.0 : 2.0);
-  const double reading_before = machine_read_rate(streamed.pool, pool_bytes, wanted->threads, BENCH_SLICE);
-  const double seconds = layer_time(run_one_row, NULL);
-  const double reading_after = machine_read_rate(streamed.pool, pool_bytes, wanted->threads, BENCH_SLICE);
-  const double reading = 0.5 * (reading_before + reading_after);
-  bench_seconds(round, seconds);
-  bench_counter(round, "gigabytes_per_second", bytes / seconds * 1e-9);
-  bench_counter(round, "read_gigabytes_per_second", reading * 1e-9);
-  bench_counter(round, "bandwidth_fraction", bytes / seconds / reading);
 }

@@ -82,8 +82,11 @@ def list_of_bars(found):
 
 
 def filled(text):
-    """A page with what belongs between its markers."""
-    return BLOCK.sub(lambda block: f"{block[1]}\n{getattr(summary, block[2])()}\n\n{block[3]}", text)
+    """A page with what belongs between its markers: nothing if no run has it."""
+    def written(block):
+        made = getattr(summary, block[2])()
+        return f"{block[1]}\n{made}\n\n{block[3]}" if made else f"{block[1]}{block[3]}"
+    return BLOCK.sub(written, text)
 
 
 def pages():

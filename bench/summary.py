@@ -10,10 +10,11 @@ import measurements
 import modes
 import report
 import variants
-from beside import (FRAMEWORKS, OPENVINO, PYTORCH, cpu_in_words, kept_runs, measured_runs, number, slashed, span,
-                    table, without_marks)
+from beside import (FRAMEWORKS, GGML, OPENBLAS, OPENVINO, PYTORCH, cpu_in_words, kept_runs, measured_runs, number,
+                    slashed, span, table, without_marks)
 from kept import RESULTS
 from kinds import kind_of
+from layer_modes import PANELS
 
 # Problems on the page; the pages of the runs have all.
 ATTENTION = (
@@ -38,6 +39,8 @@ MODE_SHAPES = (("prefill, S 2048, D 128", "h8_s2048_d128/full_{}"), ("causal, S 
                ("batch 8, S 197, D 64", "b8_h12_s197_d64/full_{}"), ("64 rows, S 2048, D 64", "h8_q64_s2048_d64/full_{}"),
                ("decode, S 4096", "h32_kv8_s4096_d128/decode_{}"))
 LINEAR = ("r16_i384_o1536", "r512_i384_o1536", "r4096_i384_o1536", "r16_i4096_o4096", "r4096_i4096_o4096")
+LINEAR_MODES = ("r16_i768_o3072", "r128_i768_o3072", "r512_i768_o3072", "r128_i4096_o4096", "r512_i4096_o4096")
+ONE_ROW = "row/i4096_o4096"
 MODELS = ("minilm/b1_t16", "minilm/b1_t256", "minilm/b16_t64", "minilm/b16_t256")
 # Of bf16 mode beside other libraries, where a run has it.
 MODE_PROBLEMS = ("prefill/h8_s2048_d128/full", "prefill/h8_s2048_d128/causal", "prefill/b16_h12_s384_d64/full",
@@ -65,7 +68,8 @@ def is_decode(types):
 
 
 def of_kind(kind):
-    return lambda name, _: name.startswith(f"{kind}/")
+    """In f32."""
+    return lambda name, own: own == "f32" and name.startswith(f"{kind}/")
 
 
 def all_types():
@@ -196,6 +200,11 @@ def mode_peers():
     return joined(blocks)
 
 
+def shape_in_words(shape):
+    rows, ins, outs = (int(part[1:]) for part in shape.split("_"))
+    return f"{rows:,} rows, {ins:,} to {outs:,}"
+
+
 def layers():
     blocks = []
     own = {run.cpu: run for _, run in measured_runs("layers")}
@@ -203,18 +212,18 @@ def layers():
         alone = own.get(run.context["cpu"])
         rows = []
         for shape in LINEAR:
-            rows_in, ins, outs = (int(part[1:]) for part in shape.split("_"))
-            openblas = [alone and alone.median(f"linear/{shape}/f32/{alone.context['fovea_isa']}/t{n}", "vs_openblas")
+            name = f"linear/{shape}"
+            openblas = [alone and alone.median(f"{name}/f32/{alone.context['fovea_isa']}/t{n}", "vs_openblas")
                         for n in run.threads]
-            rows.append([f"linear, {rows_in:,} rows, {ins:,} to {outs:,}",
-                         run.milliseconds(f"linear/{shape}", "f32", "fovea/layers"), slashed(openblas),
-                         *(run.cell(f"linear/{shape}", "f32", way) for _, way in FRAMEWORKS)])
+            rows.append([f"linear, {shape_in_words(shape)}", run.milliseconds(name, "f32", "fovea/layers"),
+                         run.cell(name, "f32", OPENBLAS[1]) or slashed(openblas),
+                         *(run.cell(name, "f32", way) for _, way in FRAMEWORKS)])
         for name in MODELS:
             batch, tokens = (part[1:] for part in name.split("/")[1].split("_"))
             rows.append([f"MiniLM, {batch} text{'s' if batch != '1' else ''} of {tokens} tokens",
                          run.milliseconds(name, "f32", "fovea/layers"), "",
                          *(run.cell(name, "f32", way) for _, way in FRAMEWORKS)])
-        blocks += [[run.heading()], table(["1 thread / 2 threads", "Fovea, ms", "OpenBLAS",
+        blocks += [[run.heading()], table(["1 thread / 2 threads", "Fovea, ms", OPENBLAS[0],
                                            *(title for title, _ in FRAMEWORKS)], rows)]
     return joined(blocks)
 
@@ -224,6 +233,42 @@ def language_model():
     for run in kept_runs("llm-peers"):
         blocks += [[run.heading()], language_models.lines(run)]
     return joined(blocks)
+
+
+def layer_modes():
+    """Of runs that have them: modes and quantised weights beside others, and each format beside f16."""
+    blocks = []
+    for run in kept_runs("layers-peers"):
+        types = {own for _, own, _ in run.results}
+        columns = (("exact mode", "fovea/exact"), *FRAMEWORKS, GGML)
+        rows = [[f"{mode} mode, {shape_in_words(shape)}", run.milliseconds(f"linear/{shape}", mode, "fovea/layers"),
+                 *(run.cell(f"linear/{shape}", mode, way) for _, way in columns)]
+                for mode in ("bf16", "int8") if mode in types for shape in LINEAR_MODES]
+        if rows:
+            blocks += [[f"bf16 mode with all tensors in bf16, int8 mode with x and outputs in f32. {run.heading()}"],
+                       table(["1 thread / 2 threads", "Fovea, ms", *(title for title, _ in columns)], rows)]
+        columns = (("Fovea over f16", "fovea/f16"), GGML, *FRAMEWORKS[1:])
+        rows = [[f"one row, 4,096 to 4,096, {kind}", run.milliseconds(ONE_ROW, kind, "fovea/layers"),
+                 *(run.cell(ONE_ROW, kind, way) for _, way in columns)] for kind in ("q8_0", "q4_0") if kind in types]
+        if rows:
+            blocks += [["Quantised weights that come from memory, in exact mode:"],
+                       table(["1 thread / 2 threads", "Fovea, ms", *(title for title, _ in columns)], rows)]
+    for page, run in measured_runs("layers"):
+        rows = list(formats_of_weights(run))
+        if rows:
+            blocks += [[f"Times as fast as over f16, in exact mode. {without_marks(run.cpu)}, {run.date} ([all]({page}))."],
+                       table(["1 thread / 2 threads", "one row", "16 rows", "128 rows"], rows)]
+    return joined(blocks)
+
+
+def formats_of_weights(run):
+    """Of a run of fovea_bench: a row for each format, 4,096 to 4,096."""
+    isa = run.context["fovea_isa"]
+    names = [name.split("/")[2] for name in run.benchmarks if name.startswith(ONE_ROW) and name.endswith("/t1")]
+    for weights in (name for name in names if name not in PANELS):
+        cells = [slashed([run.median(f"{shape}/{weights}/{isa}/t{n}", "speed_over_f16") for n in (1, 2)])
+                 for shape in (ONE_ROW, "linear/r16_i4096_o4096", "linear/r128_i4096_o4096")]
+        yield [weights, *cells]
 
 
 def pattern_peers():

@@ -19,6 +19,7 @@ import sys
 import bars
 import formats
 import kept
+import layer_modes
 import measurements
 import modes
 
@@ -28,6 +29,8 @@ TERMS = ("alibi", "t5", "relative", "swin", "shaw")
 def words_of_layer(name):
     """linear/r16_i384_o1536/f32/avx512/t1: its parts in words."""
     kind, shape, what, isa, threads = name.split("/")
+    if kind in ("linear", "row") and what not in layer_modes.PANELS:
+        return layer_modes.words(name)
     of = {"linear": "linear", "row": "one row", "norm": "norm", "encoder": "encoder", "activate": what,
           "additive": "additive"}[kind]
     sizes = shape.replace("_", " ").replace("i", "in ").replace("o", "out ").replace("d", "dim ")
@@ -57,6 +60,7 @@ def bars_of_patterns(run):
 # Units that a table of speeds has for every shape.
 IN_SPEEDS = {"formats": ("of the read bandwidth", "x the tokens of f32", "x the tokens of f16"),
              "modes": ("of exact mode's speed",)}
+SPEEDS = {"formats": formats.speeds, "modes": modes.speeds, "layers": layer_modes.speeds}
 # table -> (the kinds of its benchmarks, their bars, their names in words)
 TABLES = {
     "layers": (("linear", "row", "norm", "activate", "additive", "encoder"), bars.layer_bars, words_of_layer),
@@ -114,9 +118,9 @@ def row(words, value, unit):
 
 def markdown(table, run, peers):
     lines = [f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}; "
-             "± is half of the middle half of the rounds.", *([""] if table in IN_SPEEDS else [])]
-    if table in IN_SPEEDS:
-        lines += {"formats": formats, "modes": modes}[table].speeds(run)
+             "± is half of the middle half of the rounds."]
+    speeds = SPEEDS[table](run) if table in SPEEDS else []
+    lines += ["", *speeds] if speeds else []
     rows = [row(words, value, unit) for words, value, unit, _ in measured(run, table, peers)
             if unit not in IN_SPEEDS.get(table, ())]
     if rows:

@@ -138,7 +138,7 @@ def write_model(folder):
 
 def measure_all(arguments, workers):
     """Writes the file after each problem."""
-    wanted = [(BusyModel, "layer", layer_problems.parse(MODEL)), (BusyCall, "peer", problems.parse(CALL, "f32"))]
+    wanted = [(BusyModel, "layer", layer_problems.parse(MODEL, "f32")), (BusyCall, "peer", problems.parse(CALL, "f32"))]
     wanted = [entry for entry in wanted if re.search(arguments.filter, entry[2].name)]
     progress = measure.Progress(len(wanted) * (arguments.rounds + 1))
     results, others = [], measure.Others(workers | {"busy": BusyProcesses})

@@ -61,10 +61,10 @@ SHARED = Shared()
 
 
 class Context:
-    """A ggml_context that owns the memory of its tensors."""
+    """A ggml_context. It owns the memory of its tensors unless that is `elsewhere`."""
 
-    def __init__(self, size):
-        self.pointer = BASE.ggml_init(Parameters(size + OVERHEAD, None, False))
+    def __init__(self, size, elsewhere=False):
+        self.pointer = BASE.ggml_init(Parameters(size + OVERHEAD, None, elsewhere))
         if not self.pointer:
             raise MemoryError("ggml_init")
 
@@ -101,6 +101,26 @@ class Cache:
                       for side in (k, v)]
 
 
+class Graph:
+    """Runs `results` and all that they need."""
+
+    def __init__(self, context, results, threads):
+        self.pointer, self.results = BASE.ggml_new_graph(context.pointer), results
+        for result in results:
+            BASE.ggml_build_forward_expand(self.pointer, result)
+        self.plan = CPU.ggml_graph_plan(self.pointer, threads, None)
+        self.work = numpy.zeros(self.plan.work_size + ALIGNMENT, dtype=numpy.uint8)
+        self.plan.work_data = self.work.ctypes.data + -self.work.ctypes.data % ALIGNMENT
+
+    def run(self):
+        if CPU.ggml_graph_compute(self.pointer, ctypes.byref(self.plan)):
+            raise RuntimeError("ggml_graph_compute failed")
+
+    def output(self, index, size):
+        """So many numbers of a result."""
+        return numpy.ctypeslib.as_array((c_float * size).from_address(BASE.ggml_get_data(self.results[index])))
+
+
 class Solver:
     def __init__(self, problem, q, cache, apart, grouped, threads):
         self.problem, self.cache, self.apart, self.grouped = problem, cache, apart, grouped
@@ -110,17 +130,12 @@ class Solver:
         masked = 2 * problem.rows * problem.keys if causal else 0
         self.context = Context(3 * q.nbytes + masked + (1 << 20))
         mask = self.mask() if causal else None
-        graph = BASE.ggml_new_graph(self.context.pointer)
         parts = range(problem.batch) if apart else [slice(None)]
-        self.results = []
+        results = []
         for part, k, v in zip(parts, *cache.sides):
             rows = self.context.tensor("f32", q[part][None] if apart else q, HEADS_FIRST)
-            out = BASE.ggml_flash_attn_ext(self.context.pointer, rows, k, v, mask, problem.dim**-0.5, 0.0, 0.0)
-            BASE.ggml_build_forward_expand(graph, out)
-            self.results.append(out)
-        self.graph, self.plan = graph, CPU.ggml_graph_plan(graph, threads, None)
-        self.work = numpy.zeros(self.plan.work_size + ALIGNMENT, dtype=numpy.uint8)
-        self.plan.work_data = self.work.ctypes.data + -self.work.ctypes.data % ALIGNMENT
+            results.append(BASE.ggml_flash_attn_ext(self.context.pointer, rows, k, v, mask, problem.dim**-0.5, 0.0, 0.0))
+        self.graph = Graph(self.context, results, threads)
 
     def mask(self):
         shape = self.problem.rows, self.problem.keys
@@ -128,8 +143,7 @@ class Solver:
         return self.context.tensor("f16", hidden[None, None], HEADS_FIRST)
 
     def run(self):
-        if CPU.ggml_graph_compute(self.graph, ctypes.byref(self.plan)):
-            raise RuntimeError("ggml_graph_compute failed")
+        self.graph.run()
 
     def output(self):
         problem = self.problem
@@ -137,8 +151,7 @@ class Solver:
             (problem.rows, problem.heads)
         batch = 1 if self.apart else problem.batch
         size = batch * rows * heads * problem.dim
-        parts = [numpy.ctypeslib.as_array((c_float * size).from_address(BASE.ggml_get_data(result)))
-                 for result in self.results]
+        parts = [self.graph.output(place, size) for place in range(len(self.graph.results))]
         whole = numpy.concatenate(parts).reshape(problem.batch, rows, heads, problem.dim)
         return whole.transpose(0, 2, 1, 3).reshape(problem.q_shape)
 

@@ -1,8 +1,10 @@
 /* Layers of fovea_nn as functions of numbers and pointers, for layer_fovea.py: Python needs no copies of the
- * structs. All tensors are contiguous and f32. The sentence model is the model of examples/minilm. */
+ * structs. All tensors are contiguous, and f32 unless a type is given. The sentence model is the model of
+ * examples/minilm. */
 #include "../../examples/minilm/encoder.h"
 
 #include <fovea/recurrent.h>
+#include <fovea/weights.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +16,11 @@
 
 /* ---- Single layers: each returns a fovea_status -------------------------------------------------------------- */
 
-EXPORTED int64_t layer_panel_floats(int64_t in, int64_t out);
-EXPORTED int layer_pack(int64_t in, int64_t out, const float *weights, float *panels);
-EXPORTED int layer_linear(int64_t in, int64_t out, const float *panels, int64_t rows, const float *x, float *y,
-                          int threads);
+EXPORTED int layer_allow_amx(void);
+EXPORTED int64_t layer_weights_bytes(const char *kind, int64_t in, int64_t out);
+EXPORTED int layer_weights_make(const char *kind, int64_t in, int64_t out, const void *from, void *to);
+EXPORTED int layer_linear(const char *kind, int mode, int64_t in, int64_t out, const void *weights, int64_t rows,
+                          int type, const void *x, void *y, int threads);
 EXPORTED int layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y, int threads);
 EXPORTED int layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q, const float *k,
                             const float *v, float *o, int threads);
@@ -29,14 +32,58 @@ static fovea_execution execution_of(int threads) {
   return execution;
 }
 
-int64_t layer_panel_floats(int64_t in, int64_t out) {
-  return fovea_nn_panel_elements(in, out, FOVEA_F32);
+/* Returns 1 if bf16 and int8 mode run on AMX from now on. */
+int layer_allow_amx(void) {
+  return fovea_allow_amx(NULL) == FOVEA_OK && fovea_uses_amx(FOVEA_MODE_BF16) && fovea_uses_amx(FOVEA_MODE_INT8);
 }
 
-int layer_pack(int64_t in, int64_t out, const float *weights, float *panels) {
+enum { NONE = -1 };
+
+/* Kinds of weights: panels of a type, codes of a format of ggml's, and the codes that Fovea makes of f32. */
+static const struct {
+  const char *name;
+  fovea_type type;
+  fovea_nn_layout layout;
+  int format; /* of codes; NONE: it has none */
+} kinds[] = {
+    {"f32", FOVEA_F32, FOVEA_NN_WEIGHTS_IN_PANELS, NONE},
+    {"f16", FOVEA_F16, FOVEA_NN_WEIGHTS_IN_PANELS, NONE},
+    {"bf16", FOVEA_BF16, FOVEA_NN_WEIGHTS_IN_PANELS, NONE},
+    {"q8_0", FOVEA_F32, FOVEA_NN_WEIGHTS_QUANTISED, FOVEA_NN_FORMAT_Q8_0},
+    {"q4_0", FOVEA_F32, FOVEA_NN_WEIGHTS_QUANTISED, FOVEA_NN_FORMAT_Q4_0},
+    {"int8", FOVEA_F32, FOVEA_NN_WEIGHTS_QUANTISED, NONE},
+};
+
+/* The index of a kind, which must be there. */
+static int kind_of(const char *name) {
+  int i = 0;
+  while (strcmp(kinds[i].name, name) != 0) i++;
+  return i;
+}
+
+/* Returns 0 if Fovea refuses them. */
+int64_t layer_weights_bytes(const char *name, int64_t in, int64_t out) {
+  const int kind = kind_of(name);
+  size_t size = 0;
+  fovea_nn_codes codes;
+  if (kinds[kind].layout == FOVEA_NN_WEIGHTS_IN_PANELS)
+    return fovea_nn_panel_elements(in, out, kinds[kind].type) * (kinds[kind].type == FOVEA_F32 ? 4 : 2);
+  if (kinds[kind].format == NONE) return (int64_t)fovea_nn_quantised_size(in, out);
+  fovea_nn_codes_init(&codes, (fovea_nn_format)kinds[kind].format, in, out, NULL);
+  return fovea_nn_codes_size(&codes, &size, NULL) == FOVEA_OK ? (int64_t)size : 0;
+}
+
+/* `from` is (out, in): of the panels' type, blocks of the format, or f32. */
+int layer_weights_make(const char *name, int64_t in, int64_t out, const void *from, void *to) {
+  const int kind = kind_of(name);
   fovea_nn_linear linear;
-  fovea_nn_linear_init(&linear, in, out, weights);
-  return (int)fovea_nn_pack(&linear, panels, NULL, NULL);
+  fovea_nn_codes codes;
+  fovea_nn_linear_init(&linear, in, out, from);
+  linear.weight_type = kinds[kind].type;
+  if (kinds[kind].layout == FOVEA_NN_WEIGHTS_IN_PANELS) return (int)fovea_nn_pack(&linear, to, NULL, NULL);
+  if (kinds[kind].format == NONE) return (int)fovea_nn_quantise(&linear, to, NULL, NULL);
+  fovea_nn_codes_init(&codes, (fovea_nn_format)kinds[kind].format, in, out, from);
+  return (int)fovea_nn_pack_codes(&codes, to, NULL, NULL);
 }
 
 /* Scratch for the largest call so far, as a program keeps it: malloc() may give memory back to the system after
@@ -58,15 +105,20 @@ static int keep_scratch(const fovea_nn_linear *linear, int64_t rows, fovea_execu
   return 1;
 }
 
-int layer_linear(int64_t in, int64_t out, const float *panels, int64_t rows, const float *x, float *y,
-                 int threads) {
+/* x and y are of `type`. */
+int layer_linear(const char *name, int mode, int64_t in, int64_t out, const void *weights, int64_t rows, int type,
+                 const void *x, void *y, int threads) {
+  const int kind = kind_of(name);
   fovea_execution execution = execution_of(threads);
   fovea_nn_linear linear;
   fovea_nn_linear_rows call;
-  fovea_nn_linear_init(&linear, in, out, panels);
-  linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  fovea_nn_linear_init(&linear, in, out, weights);
+  linear.mode = (fovea_mode)mode;
+  linear.weight_type = kinds[kind].type;
+  linear.layout = kinds[kind].layout;
   linear.weight_stride = 0;
   fovea_nn_linear_rows_init(&call, &linear, rows, x, y);
+  call.x_type = call.y_type = (fovea_type)type;
   if (!keep_scratch(&linear, rows, &execution)) return (int)FOVEA_ERROR_MEMORY;
   return (int)fovea_nn_linear_run(&linear, &call, &execution, NULL);
 }

@@ -1,4 +1,9 @@
-"""Fovea's layers, through the functions of layer_calls.c."""
+"""Fovea's layers, through the functions of layer_calls.c.
+
+Linear layers of `layers` compute as the problem's type says: bf16 and int8 mode, on AMX if the system permits it, or
+exact mode over quantised weights. Beside it are `exact`, exact mode over the weights of a mode, and `f16`, exact mode
+over the numbers of quantised weights in f16.
+"""
 
 import ctypes
 import os
@@ -6,20 +11,23 @@ import os
 import numpy
 
 import layer_problems
-from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, SILU
-from peer_fovea import VERSION, aligned  # noqa: F401 (VERSION is asked for)
+import problems
+from cache_problems import Shared
+from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, ROW, SILU
+from peer_fovea import TYPES, VERSION, aligned  # noqa: F401 (VERSION is asked for)
 
-WAYS = ("layers",)
+WAYS = ("layers", "exact", "f16")
 ACTIVATIONS = {GELU: 2, SILU: 4}  # fovea_nn_activation
-c_int, c_int64, c_void_p = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+EXACT, MODES = 0, {"bf16": 1, "int8": 2}  # fovea_mode
+c_int, c_int64, c_void_p, c_char_p = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
 
 
 def load_library():
     library = ctypes.CDLL(os.environ["FOVEA_LAYER_CALLS"])
-    library.layer_panel_floats.restype = c_int64
-    library.layer_panel_floats.argtypes = [c_int64] * 2
-    library.layer_pack.argtypes = [c_int64] * 2 + [c_void_p] * 2
-    library.layer_linear.argtypes = [c_int64] * 2 + [c_void_p, c_int64] + [c_void_p] * 2 + [c_int]
+    library.layer_weights_bytes.restype = c_int64
+    library.layer_weights_bytes.argtypes = [c_char_p] + [c_int64] * 2
+    library.layer_weights_make.argtypes = [c_char_p] + [c_int64] * 2 + [c_void_p] * 2
+    library.layer_linear.argtypes = [c_char_p, c_int, c_int64, c_int64, c_void_p, c_int64, c_int] + [c_void_p] * 2 + [c_int]
     library.layer_activate.argtypes = [c_int] + [c_int64] * 2 + [c_void_p] * 2 + [c_int]
     library.layer_additive.argtypes = [c_int64] * 3 + [c_void_p] * 5 + [c_int]
     library.minilm_open.restype = c_void_p
@@ -32,15 +40,17 @@ def load_library():
 
 
 LIBRARY = load_library()
+SHARED = Shared()
+ON_AMX = LIBRARY.layer_allow_amx()
 
 
-def floats(*shape):
-    """Zeros at a multiple of 64 bytes."""
-    return aligned(4 * int(numpy.prod(shape))).view(numpy.float32).reshape(shape)
+def zeros(shape, kind=numpy.float32):
+    """At a multiple of 64 bytes."""
+    return aligned(numpy.dtype(kind).itemsize * int(numpy.prod(shape))).view(kind).reshape(shape)
 
 
 def copied(array):
-    copy = floats(*array.shape)
+    copy = zeros(array.shape, array.dtype)
     copy[:] = array
     return copy
 
@@ -57,29 +67,77 @@ class Solver:
             raise RuntimeError("the call fails")
 
     def output(self):
-        return self.result
+        return problems.widened(self.result)
 
 
-def linear(problem, x, weights, threads):
-    rows, ins, outs = problem.sizes
-    x, y = copied(x), floats(rows, outs)
-    panels = floats(LIBRARY.layer_panel_floats(ins, outs))
+class RowSolver(Solver):
+    """Runs through layers whose weights are copies of the first: `arguments` of each."""
+
+    def __init__(self, function, arguments, result, kept):
+        super().__init__(function, arguments, result, kept)
+        self.layers = len(arguments)
+
+    def run(self):
+        if any(self.function(*arguments) for arguments in self.arguments):
+            raise RuntimeError("the call fails")
+
+
+def packed(kind, problem, weights):
+    """Weights as Fovea keeps them."""
+    _, ins, outs = problem.linear
     weights = numpy.ascontiguousarray(weights)
-    if LIBRARY.layer_pack(ins, outs, weights.ctypes.data, panels.ctypes.data) != 0:
+    memory = aligned(LIBRARY.layer_weights_bytes(kind, ins, outs))
+    if LIBRARY.layer_weights_make(kind, ins, outs, weights.ctypes.data, memory.ctypes.data) != 0:
         raise RuntimeError("weights cannot be packed")
-    arguments = ins, outs, panels.ctypes.data, rows, x.ctypes.data, y.ctypes.data, threads
-    return Solver(LIBRARY.layer_linear, arguments, y, (x, panels))
+    return memory
+
+
+def linear(mode):
+    """x, weights and y are of the problem's type, but of int8, where only the weights are."""
+
+    def build(problem, x, weights, threads):
+        rows, ins, outs = problem.linear
+        kind, memory = problem.type.encode(), packed(problem.type.encode(), problem, weights)
+        x, y = copied(x), zeros((rows, outs), x.dtype)
+        arguments = (kind, mode, ins, outs, memory.ctypes.data, rows, TYPES.get(problem.type, TYPES["f32"]), x.ctypes.data,
+                     y.ctypes.data, threads)
+        return Solver(LIBRARY.layer_linear, arguments, y, (x, memory))
+
+    return build
+
+
+def copies(kind, problem, weights):
+    """Weights as Fovea keeps them, one copy for each layer."""
+    if kind != problem.type:
+        weights = problems.narrowed(layer_problems.numbers(problem, weights), kind)
+    first = packed(kind.encode(), problem, weights)
+    step = -(-first.size // 64) * 64
+    memory = aligned(step * layer_problems.copies(step)).reshape(-1, step)
+    memory[:, : first.size] = first
+    return memory
+
+
+def row(kind):
+    def build(problem, x, weights, threads):
+        _, ins, outs = problem.linear
+        memory = SHARED.get((problem, kind), lambda: copies(kind, problem, weights))
+        x, y = copied(x), zeros((1, outs))
+        arguments = [(kind.encode(), EXACT, ins, outs, place.ctypes.data, 1, TYPES["f32"], x.ctypes.data, y.ctypes.data,
+                      threads) for place in memory]
+        return RowSolver(LIBRARY.layer_linear, arguments, y, (x, memory))
+
+    return build
 
 
 def activate(problem, x, threads):
-    x, y = copied(x), floats(*x.shape)
+    x, y = copied(x), zeros(x.shape)
     arguments = ACTIVATIONS[problem.kind], *x.shape, x.ctypes.data, y.ctypes.data, threads
     return Solver(LIBRARY.layer_activate, arguments, y, x)
 
 
 def additive(problem, q, k, v, w, threads):
     q, k, v, w = (copied(tensor) for tensor in (q, k, v, w))
-    o = floats(*q.shape)
+    o = zeros(q.shape)
     arguments = *problem.sizes, *(tensor.ctypes.data for tensor in (w, q, k, v, o)), threads
     return Solver(LIBRARY.layer_additive, arguments, o, (q, k, v, w))
 
@@ -97,9 +155,16 @@ def minilm(problem, tokens, threads):
     tokens = numpy.ascontiguousarray(tokens, dtype=numpy.int32)
     if not LIBRARY.minilm_take(model, tokens.ctypes.data, *tokens.shape):
         raise RuntimeError("too many tokens")
-    vectors = floats(len(tokens), layer_problems.golden.DIM)
+    vectors = zeros((len(tokens), layer_problems.golden.DIM))
     return Solver(LIBRARY.minilm_run, (model, threads, vectors.ctypes.data), vectors, None, success=1)
 
 
 def options(way, problem):
-    return {"panels": {LINEAR: linear, ADDITIVE: additive, MINILM: minilm}.get(problem.kind, activate)}
+    if way == "f16":
+        return {"panels": row("f16")} if problem.kind == ROW else {}
+    if way == "exact":
+        return {"panels" if problem.type == "bf16" else "codes": linear(EXACT)} if problem.type in MODES else {}
+    if problem.type in MODES:
+        return {"AMX" if ON_AMX else "without AMX": linear(MODES[problem.type])}
+    kinds = {LINEAR: linear(EXACT), ROW: row(problem.type), ADDITIVE: additive, MINILM: minilm}
+    return {"codes" if problem.kind == ROW else "panels": kinds.get(problem.kind, activate)}

@@ -35,9 +35,11 @@ class Graph:
         return self.added[name]
 
     def model(self, result, inputs, shape):
-        """`inputs` are (name, type, shape)."""
+        """`inputs` are (name, type, shape). `result` may be a list: outputs of one shape."""
+        results = result if isinstance(result, list) else [result]
         graph = helper.make_graph(self.nodes, "layers", [helper.make_tensor_value_info(*i) for i in inputs],
-                                  [helper.make_tensor_value_info(result, TensorProto.FLOAT, shape)], self.constants)
+                                  [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in results],
+                                  self.constants)
         opsets = [helper.make_opsetid("", 20), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
 
@@ -99,6 +101,41 @@ def linear(problem, weights, kind):
     else:
         result = graph.node("MatMul", "x", graph.constant(weights.T))
     return graph.model(result, [("x", TensorProto.FLOAT, (rows, ins))], (rows, outs))
+
+
+def dynamic(problem, weights, fused):
+    """Takes `x`, which is quantised with one scale and one zero point for all rows; weights have a scale for each
+    output. `fused`: one operator of ONNX Runtime."""
+    graph = Graph()
+    rows, ins, outs = problem.linear
+    codes, scales = layer_problems.quantised(weights)
+    codes, scales = graph.constant(codes.T, numpy.int8), graph.constant(scales[:, 0])
+    if fused:
+        result = graph.node("DynamicQuantizeMatMul", "x", codes, scales, domain=MICROSOFT)
+    else:
+        names = [golden.Name(graph, f"x_{part}") for part in ("codes", "scale", "zero")]
+        graph.nodes.append(helper.make_node("DynamicQuantizeLinear", ["x"], names))
+        sums = graph.node("Cast", graph.node("MatMulInteger", names[0], codes, names[2]), to=TensorProto.FLOAT)
+        result = graph.node("Mul", sums, graph.node("Mul", names[1], scales))
+    return graph.model(result, [("x", TensorProto.FLOAT, (rows, ins))], (rows, outs))
+
+
+def blocks(problem, codes, scales, accuracy, layers=1):
+    """Takes `x`. ONNX Runtime's weights of 4 or 8 bits: `codes` (out, blocks, bytes) without signs, `scales` (out,
+    blocks). Accuracy 4 quantises x to 8 bits. Several layers take the same x, each with weights of its own; their
+    outputs are y0, y1, ..."""
+    graph = Graph()
+    rows, ins, outs = problem.linear
+    block = ins // scales.shape[1]
+    bits = codes.shape[-1] * 8 // block
+    results = []
+    for layer in range(layers):
+        turned = [numpy.roll(tensor, layer, axis=0) for tensor in (codes, scales)]
+        inputs = graph.constant(turned[0], numpy.uint8), graph.constant(turned[1].reshape(-1))
+        graph.nodes.append(helper.make_node("MatMulNBits", ["x", *inputs], [f"y{layer}"], domain=MICROSOFT, K=ins, N=outs,
+                                            bits=bits, block_size=block, accuracy_level=accuracy))
+        results.append(f"y{layer}")
+    return graph.model(results, [("x", TensorProto.FLOAT, (rows, ins))], (rows, outs))
 
 
 def activation(problem, nodes):

@@ -1,17 +1,21 @@
-"""ONNX Runtime's layers. It packs constant weights when it loads a model."""
+"""ONNX Runtime's layers. It packs constant weights when it loads a model. In int8 it quantises x at each run."""
 
 import numpy
 import onnxruntime
 
+import cache_problems
 import layer_graph
-from layer_problems import ADDITIVE, GELU, LINEAR, MINILM
+import layer_problems
+from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, ROW
 from peer_onnxruntime import VERSION  # noqa: F401 (VERSION is asked for)
 
 WAYS = ("layers",)
+F32, INT8 = 1, 4  # accuracy_level of MatMulNBits
+BLOCK = 128
 
 
 class Solver:
-    """A model with one input, bound to memory, and one output."""
+    """A model with one input, bound to memory, and outputs of one shape, of which the first counts."""
 
     def __init__(self, model, x, shape, threads):
         settings = onnxruntime.SessionOptions()
@@ -19,23 +23,61 @@ class Solver:
         settings.log_severity_level = 4
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         self.session = onnxruntime.InferenceSession(model, settings, ["CPUExecutionProvider"])
-        self.y = onnxruntime.OrtValue.ortvalue_from_numpy(numpy.zeros(shape, dtype=numpy.float32))
+        names = [output.name for output in self.session.get_outputs()]
+        self.y = [onnxruntime.OrtValue.ortvalue_from_numpy(numpy.zeros(shape, dtype=numpy.float32)) for _ in names]
+        self.layers = len(names)
         self.binding = self.session.io_binding()
         self.binding.bind_ortvalue_input(self.session.get_inputs()[0].name,
                                          onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(x)))
-        self.binding.bind_ortvalue_output(self.session.get_outputs()[0].name, self.y)
+        for name, y in zip(names, self.y):
+            self.binding.bind_ortvalue_output(name, y)
 
     def run(self):
         self.session.run_with_iobinding(self.binding)
 
     def output(self):
-        return self.y.numpy()
+        return self.y[0].numpy()
 
 
 def linear(kind):
     def build(problem, x, weights, threads):
         model = layer_graph.linear(problem, weights, kind)
         return Solver(model, x, (problem.sizes[0], problem.sizes[2]), threads)
+
+    return build
+
+
+def quantised(make):
+    """`make` gives a model of the problem and its weights."""
+    def build(problem, x, weights, threads):
+        return Solver(make(problem, weights), x, (problem.sizes[0], problem.sizes[2]), threads)
+
+    return build
+
+
+def in_blocks(problem, weights):
+    """MatMulNBits of 8 bits, x quantised too, with the largest blocks that it takes."""
+    rows = weights.reshape(len(weights), -1, BLOCK)
+    codes, scales = layer_problems.quantised(rows.reshape(-1, BLOCK))
+    return layer_graph.blocks(problem, biased(codes).reshape(rows.shape), scales.reshape(rows.shape[:2]), INT8)
+
+
+def biased(codes):
+    """Codes of 8 bits with a sign as those of MatMulNBits, whose zero is 128."""
+    return (codes.astype(numpy.int16) + 128).astype(numpy.uint8)
+
+
+def row(accuracy):
+    def build(problem, x, weights, threads):
+        scales, codes = cache_problems.unblocked(weights, cache_problems.FORMATS[problem.type].block_bytes)
+        if problem.type == "q8_0":
+            codes = biased(codes.view(numpy.int8))
+        else:  # neighbours share a byte
+            halves = numpy.concatenate((codes & 15, codes >> 4), axis=-1)
+            codes = halves[..., ::2] | halves[..., 1::2] << 4
+        layers = layer_problems.copies(codes.nbytes + scales.nbytes)
+        model = layer_graph.blocks(problem, codes, scales[..., 0], accuracy, layers)
+        return Solver(model, x, (1, problem.sizes[1]), threads)
 
     return build
 
@@ -56,6 +98,13 @@ def minilm(fused):
 
 
 def options(way, problem):
+    if problem.kind == ROW:
+        return {"MatMulNBits, f32": row(F32), "MatMulNBits, int8": row(INT8)}
+    if problem.type == "bf16":
+        return {}
+    if problem.type == "int8":
+        return {"DynamicQuantizeMatMul": quantised(lambda *of: layer_graph.dynamic(*of, True)),
+                "MatMulInteger": quantised(lambda *of: layer_graph.dynamic(*of, False)), "MatMulNBits": quantised(in_blocks)}
     if problem.kind == LINEAR:
         return {kind: linear(kind) for kind in ("MatMul", "Gemm")}
     if problem.kind == MINILM:

@@ -1,4 +1,5 @@
-"""PyTorch's layers: MKL and oneDNN, with weights as they are stored or packed beforehand."""
+"""PyTorch's layers: MKL and oneDNN, with weights as they are stored or packed beforehand; in int8 its dynamically
+quantised layer, whose x has one scale and one zero point for all rows."""
 
 import math
 
@@ -7,14 +8,16 @@ import torch
 from torch.nn import functional
 
 import layer_problems
-from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, SILU, golden
+from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, ROW, SILU, golden
 from peer_torch import VERSION, Solver  # noqa: F401 (VERSION is asked for)
 
 WAYS = ("layers",)
 
 
 def tensor(array):
-    return torch.from_numpy(numpy.array(array))
+    """Bits of bf16 as numbers of bf16."""
+    copy = torch.from_numpy(numpy.array(array))
+    return copy.view(torch.bfloat16) if copy.dtype == torch.uint16 else copy
 
 
 # ---- Linear layers: each takes x's rows, weights and bias, and returns a function of x ----
@@ -25,15 +28,16 @@ def plain(rows, weights, bias):
 
 
 def mkl_packed(rows, weights, bias):
-    packed = torch.ops.mkl._mkl_reorder_linear_weight(weights.to_mkldnn(), rows)
+    packed = torch.ops.mkl._mkl_reorder_linear_weight(weights, rows)
     return lambda x: torch.ops.mkl._mkl_linear(x, packed, weights, bias, rows)
 
 
 def onednn_packed(rows, weights, bias):
-    packed = torch.ops.mkldnn._reorder_linear_weight(weights.to_mkldnn(), rows)
+    packed = torch.ops.mkldnn._reorder_linear_weight(weights, rows)
     return lambda x: torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
 
 
+# MKL has packed weights in f32 only.
 LAYERS = {"F.linear": plain, "MKL, packed": mkl_packed, "oneDNN, packed": onednn_packed}
 
 
@@ -50,8 +54,24 @@ def linear(make):
 def into_memory(problem, x, weights, threads):
     """Without allocating the output."""
     x, turned = tensor(x), tensor(weights).t()
-    y = torch.empty(problem.sizes[0], problem.sizes[2])
+    y = torch.empty(problem.sizes[0], problem.sizes[2], dtype=x.dtype)
     return Solver(lambda: torch.mm(x, turned, out=y), threads, y.shape)
+
+
+def quantised(engine):
+    """Weights are quantised and packed beforehand, with a scale for each output."""
+
+    def build(problem, x, weights, threads):
+        torch.set_num_threads(threads)
+        torch.backends.quantized.engine = engine
+        x, (codes, scales) = tensor(x), layer_problems.quantised(weights)
+        made = torch._make_per_channel_quantized_tensor(
+            tensor(codes), tensor(scales[:, 0]).double(), torch.zeros(len(codes), dtype=torch.int64), 0)
+        packed = torch.ops.quantized.linear_prepack(made, None)
+        return Solver(lambda: torch.ops.quantized.linear_dynamic(x, packed, False), threads,
+                      (problem.sizes[0], problem.sizes[2]))
+
+    return build
 
 
 # ---- Others ----
@@ -118,8 +138,13 @@ def minilm(make):
 
 
 def options(way, problem):
+    if problem.kind == LINEAR and problem.type == "int8":
+        return {engine: quantised(engine) for engine in torch.backends.quantized.supported_engines if engine != "none"}
     if problem.kind == LINEAR:
-        return {name: linear(make) for name, make in LAYERS.items()} | {"mm into memory": into_memory}
+        return {name: linear(make) for name, make in LAYERS.items() if problem.type == "f32" or make != mkl_packed} | {
+            "mm into memory": into_memory}
+    if problem.kind == ROW:
+        return {}
     if problem.kind == MINILM:
         return {name: minilm(make) for name, make in LAYERS.items()}
     return {"plain": additive if problem.kind == ADDITIVE else activate}

@@ -39,7 +39,8 @@ MODE_BAR, MODE_BAR_LONG = 1.0, 1.5  # the latter at S 2048, as many rows as keys
 SHORT = (("f32", ("prefill/h8_s2048_d128/full", "prefill/h8_s2048_d128/causal", "prefill/h32_kv8_s4096_d128/causal",
                   "prefill/h8_s8192_d128/window512", "prefill/b8_h12_s197_d64/full", "decode/h32_kv8_s32768_d128/full")),
          ("bf16", ("prefill/h8_s2048_d128/causal", "decode/h32_kv8_s32768_d128/full")))
-LIBRARIES = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+LIBRARIES = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO",
+             "openblas": "OpenBLAS", "ggml": "ggml"}
 
 
 class Comparison:

@@ -1,0 +1,76 @@
+/* One row through layer after layer, beside the rate of memory. */
+#include "layers.h"
+#include "machine.h"
+#include "runner.h"
+
+#include <stdlib.h>
+
+enum { pool_bytes = 256 << 20 };
+
+/* Layers that follow each other, and the next. */
+typedef struct layer_stream {
+  layer_copies copies;
+  int next;
+} layer_stream;
+
+static struct {
+  int threads;
+  int64_t in, out;
+  float *x, *y;
+  layer_stream layers, f16;
+} one;
+
+static void run_next(void *context) {
+  layer_stream *stream = context;
+  const fovea_nn_linear linear = layer_of_copy(&stream->copies, stream->next);
+  fovea_execution execution;
+  fovea_nn_linear_rows rows;
+  fovea_execution_init(&execution);
+  execution.threads = one.threads;
+  fovea_nn_linear_rows_init(&rows, &linear, 1, one.x, one.y);
+  stream->next = (stream->next + 1) % stream->copies.count;
+  fovea_nn_linear_run(&linear, &rows, &execution, NULL);
+}
+
+static int take(layer_stream *stream, const layer_weights *weights, const layer_shape *s) {
+  const size_t bytes = layer_weights_bytes(weights, s->in, s->out);
+  if (!bytes || !layer_copies_take(&stream->copies, weights, s->in, s->out, (int)(pool_bytes / bytes))) return 0;
+  stream->next %= stream->copies.count;
+  return 1;
+}
+
+static int prepare(const layer_case *wanted) {
+  const layer_shape *s = wanted->shape;
+  one.threads = wanted->threads;
+  if (!one.x || one.in != s->in || one.out != s->out) {
+    free(one.x);
+    free(one.y);
+    one.in = s->in;
+    one.out = s->out;
+    one.x = layer_numbers((size_t)s->in, 1, 1.0f);
+    one.y = layer_numbers((size_t)s->out, 1, 1.0f);
+  }
+  return one.x && one.y && take(&one.layers, s->weights, s) &&
+         (s->weights->kept == LAYER_PANELS || take(&one.f16, layer_weights_named("f16"), s));
+}
+
+void bench_one_row(bench_round *round, const void *argument) {
+  const layer_case *wanted = argument;
+  if (wanted->threads > machine_threads() || !prepare(wanted)) {
+    bench_skip(round, "not enough memory or threads, or Fovea refuses the layer");
+    return;
+  }
+  const layer_copies *copies = &one.layers.copies;
+  const size_t all = copies->stride * (size_t)copies->count;
+  const double bytes = (double)copies->bytes;
+  const double reading_before = machine_read_rate(copies->memory, all, wanted->threads, BENCH_SLICE);
+  const double seconds = layer_time(run_next, &one.layers);
+  const double reading_after = machine_read_rate(copies->memory, all, wanted->threads, BENCH_SLICE);
+  const double reading = 0.5 * (reading_before + reading_after);
+  bench_seconds(round, seconds);
+  bench_counter(round, "gigabytes_per_second", bytes / seconds * 1e-9);
+  bench_counter(round, "read_gigabytes_per_second", reading * 1e-9);
+  bench_counter(round, "bandwidth_fraction", bytes / seconds / reading);
+  if (copies->of->kept != LAYER_PANELS)
+    bench_counter(round, "speed_over_f16", layer_time(run_next, &one.f16) / seconds);
+}
