@@ -1,4 +1,4 @@
-/* What the library asks the operating system. Each system has one file; no other file calls a system. */
+/* What the library asks the operating system, in files of their own; no other file calls a system. */
 #ifndef FOVEA_SRC_SYSTEM_PLATFORM_H
 #define FOVEA_SRC_SYSTEM_PLATFORM_H
 

@@ -1,6 +1,7 @@
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
+/* What Linux does in its own way. The rest is in platform_posix.c. */
 #include "platform.h"
 
 #if defined(__linux__)
@@ -11,10 +12,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 int fovea_platform_cpus(void) {
@@ -38,21 +37,7 @@ int fovea_platform_read_text(const char *path, char *text, size_t size) {
   return 1;
 }
 
-uintptr_t fovea_platform_thread(void) {
-  return (uintptr_t)pthread_self();
-}
-
-void fovea_platform_yield(void) {
-  sched_yield();
-}
-
-int64_t fovea_platform_nanoseconds(void) {
-  struct timespec now = {0, 0};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-#ifdef SYS_futex
+#ifdef SYS_futex /* not on 32-bit systems with 64-bit time alone */
 void fovea_platform_wait(atomic_uint *word, unsigned value) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
@@ -60,19 +45,7 @@ void fovea_platform_wait(atomic_uint *word, unsigned value) {
 void fovea_platform_wake(atomic_uint *word) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
-#else /* 32-bit systems with 64-bit time alone */
-void fovea_platform_wait(atomic_uint *word, unsigned value) {
-  if (atomic_load(word) == value) fovea_platform_yield();
-}
-
-void fovea_platform_wake(atomic_uint *word) {
-  (void)word;
-}
 #endif
-
-long fovea_platform_process(void) {
-  return (long)getpid();
-}
 
 #if defined(__aarch64__)
 

@@ -18,7 +18,8 @@ allowed_in() { # object
     */src/system/schedule.c.o*) echo "omp_* GOMP_* __kmpc_*" ;;
     */src/system/process.c.o*) echo "getenv" ;;
     */src/system/cgroup.c.o* | */nn/choose_table.c.o*) echo "strlen strcspn strncmp" ;;
-    */src/system/platform_linux.c.o) echo "getpid getauxval sched_getaffinity __sched_cpucount sched_yield pthread_self clock_gettime __clock_gettime64 sysconf open read close syscall __errno_location" ;;
+    */src/system/platform_linux.c.o) echo "getauxval sched_getaffinity __sched_cpucount sysconf open read close syscall __errno_location" ;;
+    */src/system/platform_posix.c.o) echo "getpid sched_yield pthread_self clock_gettime __clock_gettime64" ;;
     */src/system/platform_windows.c.obj) echo "__imp_GetCurrentProcess __imp_GetProcessAffinityMask __imp_GetActiveProcessorCount __imp_GetCurrentThreadId __imp_SwitchToThread __imp_QueryPerformanceCounter __imp_QueryPerformanceFrequency" ;;
   esac
 }
