@@ -25,6 +25,11 @@
 
 extern const fovea_arithmetic fovea_bf16_amx, fovea_int8_amx;
 
+/* Up to `count` numbers of a row; 0 after the last. */
+FOVEA_INLINE vec amx_load_some(const float *p, int64_t count) {
+  return count >= LANES ? vec_load(p) : vec_load_first(p, count > 0 ? (int)count : 0);
+}
+
 FOVEA_KERNEL static void amx_begin(void) {
   tiles_begin();
 }

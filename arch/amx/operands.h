@@ -6,6 +6,7 @@
 #ifndef FOVEA_ARCH_AMX_OPERANDS_H
 #define FOVEA_ARCH_AMX_OPERANDS_H
 
+#include "../shared/bf16_number.h"
 #include "../shared/tile.h"
 #include "tiles.h"
 
@@ -23,20 +24,10 @@ static fovea_operand_sizes amx_sizes(int64_t qk_dim, int64_t v_dim) {
                                (v_dim + MOST_DIMS - 1) / MOST_DIMS * MOST_DIMS * KEY_WORDS, 0};
 }
 
-/* Rounded to bf16, and 0 below 2^-56, as bf16_number() of shared/bf16.h. */
-FOVEA_INLINE vec number(vec x) {
-  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
-  return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
-}
-
 /* Two numbers of bf16 in a word. */
 FOVEA_INLINE vec pair(vec first, vec second) {
   return _mm512_castsi512_ps(
       _mm512_or_si512(_mm512_castps_si512(second), _mm512_srli_epi32(_mm512_castps_si512(first), 16)));
-}
-
-FOVEA_INLINE vec load_some(const float *p, int64_t count) {
-  return count >= LANES ? vec_load(p) : vec_load_first(p, count > 0 ? (int)count : 0);
 }
 
 FOVEA_KERNEL static void amx_load_queries(const fovea_operand_args *args) {
@@ -46,8 +37,8 @@ FOVEA_KERNEL static void amx_load_queries(const fovea_operand_args *args) {
     const float *rows = (const float *)args->rows + 2 * i * ROW_TILE;
     FOVEA_NO_UNROLL
     for (int row = 0; row < ROW_TILE; row += LANES) {
-      const vec first = 2 * i < args->dim ? number(vec_load(rows + row)) : vec_set1(0.0f);
-      const vec second = 2 * i + 1 < args->dim ? number(vec_load(rows + ROW_TILE + row)) : vec_set1(0.0f);
+      const vec first = 2 * i < args->dim ? bf16_number(vec_load(rows + row)) : vec_set1(0.0f);
+      const vec second = 2 * i + 1 < args->dim ? bf16_number(vec_load(rows + ROW_TILE + row)) : vec_set1(0.0f);
       vec_store(args->to + i * ROW_TILE + row, pair(first, second));
     }
   }
@@ -73,8 +64,8 @@ FOVEA_INLINE __m512i load_pairs(const fovea_operand_args *args, int64_t key, int
     return _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(size, _mm512_set1_epi16((127 - 56) << 7)), x);
   }
   const float *row = (const float *)args->rows + at;
-  const vec low = number(load_some(row, rest));
-  return upper_halves(low, rest > LANES ? number(load_some(row + LANES, rest - LANES)) : vec_set1(0.0f));
+  const vec low = bf16_number(amx_load_some(row, rest));
+  return upper_halves(low, rest > LANES ? bf16_number(amx_load_some(row + LANES, rest - LANES)) : vec_set1(0.0f));
 }
 
 FOVEA_KERNEL static void amx_load_keys(const fovea_operand_args *args) {

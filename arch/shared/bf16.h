@@ -3,13 +3,8 @@
 #define BF16_HALVES          1
 #define bf16_step(x, y, sum) vec_fma_number(x, y, sum)
 #define BF16_NAN             vec_set1(__builtin_nanf(""))
+#include "bf16_number.h"
 #include "bf16_products.h"
-
-/* Rounded to bf16, and 0 below 2^-56: AMX would flush smaller products. */
-FOVEA_INLINE vec bf16_number(vec x) {
-  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
-  return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
-}
 
 FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
   return (fovea_operand_sizes){bf16_items(qk_dim) * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(bf16_items(qk_dim)),

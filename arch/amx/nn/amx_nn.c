@@ -6,6 +6,8 @@
 #include "../../nn_kernels.h"
 #include "../amx.h"
 
+#include "../../shared/bf16_number.h"
+
 #include <string.h>
 
 enum {
@@ -19,16 +21,6 @@ _Static_assert(FOVEA_NN_PANEL == TILE && GROUP == 2 * TILE_WORDS, "a group of a 
 
 /* ---- Rows of x -------------------------------------------------------------------------------------------------- */
 
-/* Rounded to bf16, and 0 below 2^-56. */
-FOVEA_INLINE vec number(vec x) {
-  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
-  return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
-}
-
-FOVEA_INLINE vec load_some(const float *p, int count) {
-  return count >= LANES ? vec_load(p) : vec_load_first(p, count > 0 ? count : 0);
-}
-
 FOVEA_KERNEL static void pack(const fovea_nn_bf16_pack_args *args) {
   for (int row = 0; row < args->rows; row++) {
     const float *x = args->x + row * args->x_stride;
@@ -36,7 +28,7 @@ FOVEA_KERNEL static void pack(const fovea_nn_bf16_pack_args *args) {
     FOVEA_NO_UNROLL
     for (int d = 0; d < args->dims; d += GROUP) {
       for (int i = 0; i < GROUP; i += LANES)
-        vec_store_bf16(to + d + i, number(load_some(x + d + i, args->dims - d - i)));
+        vec_store_bf16(to + d + i, bf16_number(amx_load_some(x + d + i, args->dims - d - i)));
     }
   }
 }

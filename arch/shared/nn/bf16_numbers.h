@@ -4,16 +4,11 @@
 #define FOVEA_ARCH_SHARED_NN_BF16_NUMBERS_H
 
 #include "../../nn_kernels.h"
+#include "../bf16_number.h"
 
 #if FOVEA_BUILDS_BF16
 
 #define BF16_ITEM_PAIRS 1
-
-/* Rounded to bf16, and 0 below 2^-56: AMX would flush smaller products. */
-FOVEA_INLINE vec bf16_mode_number(vec x) {
-  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
-  return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
-}
 
 FOVEA_KERNEL static void bf16_mode_pack(const fovea_nn_bf16_pack_args *args) {
   const int padded = (args->dims + FOVEA_NN_BF16_GROUP - 1) / FOVEA_NN_BF16_GROUP * FOVEA_NN_BF16_GROUP;
@@ -22,8 +17,8 @@ FOVEA_KERNEL static void bf16_mode_pack(const fovea_nn_bf16_pack_args *args) {
     float *to = (float *)(void *)(args->to + row * args->to_stride);
     int d = 0;
     FOVEA_NO_UNROLL
-    for (; d + LANES <= args->dims; d += LANES) vec_store(to + d, bf16_mode_number(vec_load(x + d)));
-    if (d < args->dims) vec_store(to + d, bf16_mode_number(vec_load_first(x + d, args->dims - d))), d += LANES;
+    for (; d + LANES <= args->dims; d += LANES) vec_store(to + d, bf16_number(vec_load(x + d)));
+    if (d < args->dims) vec_store(to + d, bf16_number(vec_load_first(x + d, args->dims - d))), d += LANES;
     FOVEA_NO_UNROLL
     for (; d < padded; d += LANES) vec_store(to + d, vec_set1(0.0f));
   }
