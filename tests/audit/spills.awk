@@ -31,7 +31,7 @@ function body_of(name) {
 function read_limits(line, field, place) {
   while ((getline line < limits) > 0) {
     if (split(line, field) < 3 || field[1] != compiler) continue
-    all_bodies = 1
+    if (!of_nn) all_bodies = 1
     split(field[2], place, "/")
     if (place[1] == isa) limit[place[2]] = field[3]
   }
@@ -72,7 +72,7 @@ function finish_function(i) {
 BEGIN {
   read_limits()
   needed = of_nn ? "dot" : group == "int8" ? "sums" : "score"
-  multiplies = of_nn ? "^dot$" : group == "int8" ? "^sums$" : "^(score|value)$"
+  multiplies = of_nn ? "^(dot|bf16)$" : group == "int8" ? "^sums$" : "^(score|value)$"
   if (group != "" && group != "int8") needed = multiplies = "" # other products, or none
   operation = "vfn?m(add|sub)[0-9]+ps|v(add|sub|mul|div|max|min|dpbf16|scalef|rndscale|cvtph2)[a-z0-9]*ps"
   operation = operation "|fml[as]l?|bfmlal|f(add|sub|mul|div|max|min|cvt)[a-z]*[ \t]+v"

@@ -6,6 +6,9 @@
 #define FOVEA_NN_SPARE_VECTORS 2
 #define FOVEA_NN_TILE_ROWS     3
 
+/* bf16 mode: twelve sums, two vectors of weights, a number of x and a mask are all registers. */
+#define FOVEA_NN_BF16_READS_AGAIN
+
 /* Many rows: twelve of sixteen registers. Sums of a task take 196 KB, beside 512 KB of second-level cache. */
 #define FOVEA_NN_MANY_VECTORS     2
 #define FOVEA_NN_MANY_ROWS        6

@@ -16,7 +16,12 @@
 enum {
   BF16_PAIRS = FOVEA_NN_BF16_GROUP / 2, /* of a group */
   BF16_TILE_VECTORS = FOVEA_NN_TILE_VECTORS / 2,
-  BF16_WORDS = FOVEA_NN_PANEL * 2 /* elements of a pair of dims of a panel */
+  BF16_WORDS = FOVEA_NN_PANEL * 2, /* elements of a pair of dims of a panel */
+#ifdef FOVEA_NN_BF16_READS_AGAIN
+  BF16_PARTS = 2
+#else
+  BF16_PARTS = 1
+#endif
 };
 
 typedef struct bf16_mode_tile {
@@ -26,20 +31,27 @@ typedef struct bf16_mode_tile {
 /* Where vector v of a tile begins in panels that are `panel_stride` apart. */
 #define BF16_PLACE(v) ((v)*LANES / FOVEA_NN_PANEL * panel_stride + (v)*LANES % FOVEA_NN_PANEL * 2)
 
-/* One item of all rows. */
+/* One item of all rows, in BF16_PARTS: both chains together, or the even dims of all rows before the odd dims, so that
+ * fewer registers hold weights beside the sums. Each part reads its weights. */
 FOVEA_INLINE void bf16_mode_item(const int rows, const int vectors, const int whole, const float *x,
                                  int64_t x_stride, const uint16_t *weights, int64_t panel_stride,
                                  bf16_mode_tile *tile) {
-  vec even[FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_VECTORS];
   FOVEA_UNROLL
-  for (int v = 0; v < vectors; v++) bf16_load_item(weights + BF16_PLACE(v), whole, &even[v], &odd[v]);
-  FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
+  for (int part = 0; part < BF16_PARTS; part++) {
+    vec even[FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_VECTORS];
     FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) {
-      tile->even[n][v] = bf16_step(even[v], x[n * x_stride], tile->even[n][v]);
-      tile->odd[n][v] = bf16_step(odd[v], x[n * x_stride + 1], tile->odd[n][v]);
+    for (int v = 0; v < vectors; v++) bf16_load_item(weights + BF16_PLACE(v), whole, &even[v], &odd[v]);
+    FOVEA_UNROLL
+    for (int n = 0; n < rows; n++) {
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        if (part == 0) tile->even[n][v] = bf16_step(even[v], x[n * x_stride], tile->even[n][v]);
+        if (part + 1 == BF16_PARTS) tile->odd[n][v] = bf16_step(odd[v], x[n * x_stride + 1], tile->odd[n][v]);
+      }
     }
+#ifdef FOVEA_NN_BF16_READS_AGAIN
+    __asm__("" : "+r"(weights)); /* else compilers keep the weights of part 1, and some of the sums on the stack */
+#endif
   }
 }
 
