@@ -1,9 +1,6 @@
-/* Linear layers against contract_nn.c, bit for bit: sizes, strides, types, layouts, epilogues, special values,
- * instruction sets, threads; and a row alone against the same row in a batch. */
-#include "modes/contract_modes.h"
-#include "nn/contract_functions.h"
-#include "nn/contract_nn.h"
-#include "nn/layer.h"
+/* Linear layers in exact mode against contract_nn.c, bit for bit: sizes, strides, types, layouts, epilogues, special
+ * values, instruction sets, threads; and a row alone against the same row in a batch. */
+#include "nn/linear_case.h"
 #include "support/check.h"
 #include "support/error_says.h"
 #include "support/execution.h"
@@ -15,137 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A layer with its tensors, and what it must give. */
-struct layer {
-  struct matrix weights, x, y, gate, residual;
-  float *bias;
-  struct guarded bias_memory;
-  struct guarded panels;
-  fovea_nn_linear linear;
-  fovea_nn_linear_rows rows;
-  float *expected;
-};
-
-struct layer_case {
-  int64_t in, out, rows;
-  int padding; /* elements between rows */
-  fovea_type weight_type, x_type, y_type;
-  int packed, with_bias, special;
-  fovea_nn_activation activation;
-  fovea_type gate_type, residual_type; /* NONE: there is none */
-  fovea_mode mode;
-};
-enum { NONE = 99 };
-
-static float expected_number(const struct layer *layer, int64_t row, int64_t out) {
-  const fovea_nn_linear *l = &layer->linear;
-  const int64_t place = row * l->out + out;
-  const float *x = layer->x.numbers + row * l->in, *weights = layer->weights.numbers + out * l->in;
-  float y =
-      l->mode == FOVEA_MODE_BF16 ? contract_mode_dot_bf16(x, weights, l->in) : contract_nn_dot(x, weights, l->in);
-  if (l->bias) y = y + layer->bias[out];
-  y = contract_nn_activation(y, l->activation);
-  if (layer->rows.gate) y = y * layer->gate.numbers[place];
-  if (layer->rows.residual) y = y + layer->residual.numbers[place];
-  return y;
-}
-
-/* Where bf16 mode begins to take numbers as 0. */
-static void draw_small_rows(struct layer *layer, struct generator *generator) {
-  for (int64_t row = 0; row < layer->weights.rows; row += 3)
-    matrix_fill_row(&layer->weights, row, row % 2 ? 0x1p-56f : 0x1p-57f, generator);
-  for (int64_t row = 1; row < layer->x.rows; row += 3)
-    matrix_fill_row(&layer->x, row, row % 2 ? 0x1p-56f : 0x1p-57f, generator);
-}
-
-static void make_tensors(struct layer *layer, const struct layer_case *c, struct generator *generator) {
-  const int64_t pad = c->padding;
-  memset(layer, 0, sizeof *layer);
-  layer->weights = matrix_create(c->out, c->in, c->in + pad, c->weight_type, c->special, generator);
-  layer->x = matrix_create(c->rows, c->in, c->in + 3 * pad, c->x_type, c->special, generator);
-  if (c->mode == FOVEA_MODE_BF16) draw_small_rows(layer, generator);
-  layer->y = matrix_create(c->rows, c->out, c->out + pad, c->y_type, 0, generator);
-  if ((int)c->gate_type != NONE)
-    layer->gate = matrix_create(c->rows, c->out, c->out + 2 * pad, c->gate_type, c->special, generator);
-  if ((int)c->residual_type != NONE)
-    layer->residual = matrix_create(c->rows, c->out, c->out, c->residual_type, c->special, generator);
-  layer->bias_memory = guarded_create((size_t)c->out * sizeof(float), GUARD_AT_END);
-  layer->bias = (float *)(void *)layer->bias_memory.data;
-  for (int64_t i = 0; i < c->out; i++) layer->bias[i] = generator_uniform(generator);
-}
-
-static void pack(struct layer *layer, const struct layer_case *c) {
-  const int64_t elements = fovea_nn_panel_elements(c->in, c->out, c->weight_type);
-  layer->panels = guarded_create((size_t)elements * type_size(c->weight_type), GUARD_AT_END);
-  assert_int_equal(fovea_nn_pack(&layer->linear, layer->panels.data, NULL, NULL), FOVEA_OK);
-  guarded_make_read_only(&layer->panels);
-  layer->linear.weights = layer->panels.data;
-  layer->linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
-  layer->linear.weight_stride = 0;
-}
-
-static void layer_create(struct layer *layer, const struct layer_case *c, struct generator *generator) {
-  make_tensors(layer, c, generator);
-  fovea_nn_linear_init(&layer->linear, c->in, c->out, layer->weights.memory.data);
-  layer->linear.weight_type = c->weight_type;
-  layer->linear.weight_stride = layer->weights.stride;
-  layer->linear.bias = c->with_bias ? layer->bias : NULL;
-  layer->linear.activation = c->activation;
-  fovea_nn_linear_rows_init(&layer->rows, &layer->linear, c->rows, layer->x.memory.data, layer->y.memory.data);
-  layer->rows.x_type = c->x_type;
-  layer->rows.x_stride = layer->x.stride;
-  layer->rows.y_type = c->y_type;
-  layer->rows.y_stride = layer->y.stride;
-  if (layer->gate.numbers) {
-    layer->rows.gate = layer->gate.memory.data;
-    layer->rows.gate_type = c->gate_type;
-    layer->rows.gate_stride = layer->gate.stride;
-  }
-  if (layer->residual.numbers) {
-    layer->rows.residual = layer->residual.memory.data;
-    layer->rows.residual_type = c->residual_type;
-  }
-  if (c->packed) pack(layer, c);
-  layer->linear.mode = c->mode;
-  layer->expected = malloc((size_t)(c->rows * c->out + 1) * sizeof(float));
-  assert_non_null(layer->expected);
-  for (int64_t row = 0; row < c->rows; row++)
-    for (int64_t out = 0; out < c->out; out++)
-      layer->expected[row * c->out + out] = expected_number(layer, row, out);
-}
-
-static void layer_destroy(struct layer *layer) {
-  matrix_destroy(&layer->weights);
-  matrix_destroy(&layer->x);
-  matrix_destroy(&layer->y);
-  if (layer->gate.numbers) matrix_destroy(&layer->gate);
-  if (layer->residual.numbers) matrix_destroy(&layer->residual);
-  guarded_destroy(&layer->bias_memory);
-  if (layer->panels.mapping) guarded_destroy(&layer->panels);
-  free(layer->expected);
-}
-
-static void assert_layer(struct layer *layer, const fovea_execution *execution) {
-  fovea_error error;
-  matrix_spoil(&layer->y);
-  if (fovea_nn_linear_run(&layer->linear, &layer->rows, execution, &error) != FOVEA_OK) fail_msg("%s", error.text);
-  assert_matrix(&layer->y, layer->expected);
-}
-
-static void check_case(const struct layer_case *c, struct generator *generator) {
-  struct layer layer;
-  layer_create(&layer, c, generator);
-  for (const char *const *isa = usable_isas(); *isa; isa++) {
-    assert_layer(&layer, on_isa(*isa));
-  }
-  layer_destroy(&layer);
-}
-
-static struct layer_case plain_case(int64_t in, int64_t out, int64_t rows) {
-  return (struct layer_case){
-      .in = in, .out = out, .rows = rows, .gate_type = (fovea_type)NONE, .residual_type = (fovea_type)NONE};
-}
-
 static void test_sizes(void **state) {
   (void)state;
   static const int64_t sizes[][3] = {{1, 1, 1},     {2, 3, 1},     {3, 16, 2},    {4, 17, 5},
@@ -153,11 +19,11 @@ static void test_sizes(void **state) {
                                      {257, 100, 4}, {384, 48, 97}, {512, 5, 12},  {37, 200, 30}};
   struct generator generator = {5};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    struct layer_case c = plain_case(sizes[i][0], sizes[i][1], sizes[i][2]);
+    struct linear_case c = plain_linear_case(sizes[i][0], sizes[i][1], sizes[i][2]);
     for (int packed = 0; packed < 2; packed++) {
       c.packed = packed;
       c.padding = packed ? 5 : 0;
-      check_case(&c, &generator);
+      check_linear_case(&c, &generator);
     }
   }
 }
@@ -166,38 +32,24 @@ static void test_types(void **state) {
   (void)state;
   struct generator generator = {6};
   for (int mix = 0; mix < 54; mix++) {
-    struct layer_case c = plain_case(131, 50, mix % 5 + 1);
+    struct linear_case c = plain_linear_case(131, 50, mix % 5 + 1);
     c.weight_type = (fovea_type)(mix % 3);
     c.x_type = (fovea_type)(mix / 3 % 3);
     c.y_type = (fovea_type)(mix / 9 % 3);
     c.packed = mix / 27;
     c.padding = 1;
-    check_case(&c, &generator);
+    check_linear_case(&c, &generator);
   }
-}
-
-/* Everything but the sizes. */
-static void draw_settings(struct layer_case *c, struct generator *generator) {
-  c->with_bias = (int)generator_below(generator, 2);
-  c->activation = (fovea_nn_activation)generator_below(generator, FOVEA_NN_ACTIVATION_ELU + 1);
-  c->packed = (int)generator_below(generator, 2);
-  c->padding = (int)generator_below(generator, 4);
-  c->special = generator_below(generator, 2) ? 20 : 0;
-  c->weight_type = (fovea_type)generator_below(generator, 3);
-  c->x_type = (fovea_type)generator_below(generator, 3);
-  c->y_type = (fovea_type)generator_below(generator, 3);
-  if (generator_below(generator, 2)) c->gate_type = (fovea_type)generator_below(generator, 3);
-  if (generator_below(generator, 2)) c->residual_type = (fovea_type)generator_below(generator, 3);
 }
 
 static void test_epilogues(void **state) {
   (void)state;
   struct generator generator = {7};
   for (int i = 0; i < USUAL_OR_LONG(40, 200); i++) {
-    struct layer_case c = plain_case(1 + generator_below(&generator, 200), 1 + generator_below(&generator, 90),
-                                     generator_below(&generator, 20));
-    draw_settings(&c, &generator);
-    check_case(&c, &generator);
+    struct linear_case c = plain_linear_case(1 + generator_below(&generator, 200),
+                                             1 + generator_below(&generator, 90), generator_below(&generator, 20));
+    draw_linear_settings(&c, &generator);
+    check_linear_case(&c, &generator);
   }
 }
 
@@ -208,24 +60,25 @@ static void test_many_rows(void **state) {
                                      {1, 16400, 10}, {127, 200, 12}, {131, 790, 171}, {130, 1600, 20}};
   struct generator generator = {23};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    struct layer_case c = plain_case(sizes[i][0], sizes[i][1], sizes[i][2]);
+    struct linear_case c = plain_linear_case(sizes[i][0], sizes[i][1], sizes[i][2]);
     c.packed = i % 2 == 0;
     c.padding = (int)(i % 3);
     c.with_bias = i % 4 < 2;
-    check_case(&c, &generator);
+    check_linear_case(&c, &generator);
   }
   for (int i = 0; i < USUAL_OR_LONG(30, 150); i++) {
-    struct layer_case c = plain_case(100 + generator_below(&generator, 200), 164 + generator_below(&generator, 40),
-                                     8 + generator_below(&generator, 40));
-    draw_settings(&c, &generator);
-    check_case(&c, &generator);
+    struct linear_case c =
+        plain_linear_case(100 + generator_below(&generator, 200), 164 + generator_below(&generator, 40),
+                          8 + generator_below(&generator, 40));
+    draw_linear_settings(&c, &generator);
+    check_linear_case(&c, &generator);
   }
 }
 
 /* ---- Scratch
  * -------------------------------------------------------------------------------------------------- */
 
-static size_t scratch_size(const struct layer *layer, int64_t rows, const fovea_execution *execution) {
+static size_t scratch_size(const struct linear_layer *layer, int64_t rows, const fovea_execution *execution) {
   size_t size = 1;
   fovea_error error;
   if (fovea_nn_linear_scratch_size(&layer->linear, rows, execution, &size, &error) != FOVEA_OK)
@@ -237,9 +90,9 @@ static size_t scratch_size(const struct layer *layer, int64_t rows, const fovea_
 static void test_scratch(void **state) {
   (void)state;
   struct generator generator = {24};
-  struct layer_case c = plain_case(300, 200, 61);
-  struct layer layer;
-  layer_create(&layer, &c, &generator);
+  struct linear_case c = plain_linear_case(300, 200, 61);
+  struct linear_layer layer;
+  linear_layer_create(&layer, &c, &generator);
   for (const char *const *isa = usable_isas(); *isa; isa++) {
     fovea_execution execution = *on_isa(*isa);
     assert_int_equal(scratch_size(&layer, 0, &execution), 0);
@@ -253,7 +106,7 @@ static void test_scratch(void **state) {
       struct guarded scratch = guarded_create(size, GUARD_AT_END);
       execution.scratch = scratch.data;
       execution.scratch_size = size;
-      assert_layer(&layer, &execution);
+      assert_linear_layer(&layer, &execution);
       execution.scratch_size = size - 1;
       fovea_error error;
       matrix_spoil(&layer.y);
@@ -262,7 +115,7 @@ static void test_scratch(void **state) {
       guarded_destroy(&scratch);
     }
   }
-  layer_destroy(&layer);
+  linear_layer_destroy(&layer);
 }
 
 static void *no_memory(void *context, size_t size, size_t alignment) {
@@ -278,12 +131,12 @@ static void nothing_to_release(void *context, void *memory) {
 static void test_scratch_errors(void **state) {
   (void)state;
   struct generator generator = {25};
-  struct layer_case c = plain_case(300, 200, 20);
-  struct layer layer;
+  struct linear_case c = plain_linear_case(300, 200, 20);
+  struct linear_layer layer;
   fovea_execution execution;
   fovea_error error;
   size_t size = 1;
-  layer_create(&layer, &c, &generator);
+  linear_layer_create(&layer, &c, &generator);
   fovea_execution_init(&execution);
   assert_int_equal(fovea_nn_linear_scratch_size(&layer.linear, 20, NULL, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_error_says(&error, "size is NULL");
@@ -310,7 +163,7 @@ static void test_scratch_errors(void **state) {
   execution.scratch_size = 1 << 20;
   assert_int_equal(fovea_nn_linear_run(&layer.linear, &layer.rows, &execution, &error), FOVEA_ERROR_ARGUMENT);
   assert_error_says(&error, "scratch shares memory with");
-  layer_destroy(&layer);
+  linear_layer_destroy(&layer);
 }
 
 /* Pairs of bf16 have the bits of f32: any sizes, and pieces with elements that are not for pairs beside pieces with
@@ -319,102 +172,47 @@ static void test_bf16(void **state) {
   (void)state;
   struct generator generator = {17};
   for (int i = 0; i < USUAL_OR_LONG(30, 120); i++) {
-    struct layer_case c = plain_case(1 + generator_below(&generator, 400), 1 + generator_below(&generator, 150),
-                                     1 + generator_below(&generator, 30));
+    struct linear_case c =
+        plain_linear_case(1 + generator_below(&generator, 400), 1 + generator_below(&generator, 150),
+                          1 + generator_below(&generator, 30));
     c.weight_type = c.x_type = FOVEA_BF16;
     c.packed = 1;
     c.padding = i % 3;
     c.special = i % 4 == 0 ? 40 : i % 4 == 1 ? 2000 : 0;
-    check_case(&c, &generator);
+    check_linear_case(&c, &generator);
   }
-}
-
-/* A layer in bf16 mode of any other settings. */
-static struct layer_case bf16_case(int i, struct generator *generator) {
-  struct layer_case c = plain_case(1 + generator_below(generator, 400), 1 + generator_below(generator, 150),
-                                   generator_below(generator, i % 3 ? 12 : 80));
-  draw_settings(&c, generator);
-  c.special = i % 4 == 0 ? 7 : i % 4 == 1 ? 2000 : 0;
-  c.weight_type = FOVEA_BF16;
-  c.packed = 1;
-  c.mode = FOVEA_MODE_BF16;
-  return c;
-}
-
-/* bf16 mode: few rows and many, pieces and panels that are not whole, weights that are too small. */
-static void test_bf16_mode(void **state) {
-  (void)state;
-  struct generator generator = {31};
-  for (int i = 0; i < USUAL_OR_LONG(40, 200); i++) {
-    struct layer_case c = bf16_case(i, &generator);
-    check_case(&c, &generator);
-  }
-}
-
-/* Many tasks of rows and of outputs, with scratch and without, on one thread and three. */
-static void check_bf16_tasks(const struct layer_case *c, struct generator *generator) {
-  struct layer layer;
-  fovea_execution execution;
-  layer_create(&layer, c, generator);
-  fovea_execution_init(&execution);
-  for (execution.threads = 1; execution.threads <= 3; execution.threads += 2) assert_layer(&layer, &execution);
-  layer_destroy(&layer);
-}
-
-static void test_bf16_tasks(void **state) {
-  (void)state;
-  struct generator generator = {32};
-  const int64_t sizes[][3] = {{100, 700, 530}, {1300, 130, 300}, {384, 384, 64}, {130, 48, 33}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    struct layer_case c = plain_case(sizes[i][0], sizes[i][1], sizes[i][2]);
-    c.weight_type = FOVEA_BF16;
-    c.x_type = (fovea_type)(i % 3);
-    c.packed = 1;
-    c.mode = FOVEA_MODE_BF16;
-    check_bf16_tasks(&c, &generator);
-  }
-}
-
-/* The last test of the program, since nothing takes the permission back. */
-static void test_amx(void **state) {
-  struct generator generator = {33};
-  if (fovea_allow_amx(NULL) != FOVEA_OK) skip();
-  for (int i = 0; i < USUAL_OR_LONG(60, 300); i++) {
-    struct layer_case c = bf16_case(i, &generator);
-    check_bf16_tasks(&c, &generator);
-  }
-  test_bf16_tasks(state);
 }
 
 /* Many tasks, on threads, in any order. */
 static void test_threads(void **state) {
   (void)state;
   struct generator generator = {8};
-  struct layer_case c = plain_case(200, 300, 110);
-  struct layer layer;
+  struct linear_case c = plain_linear_case(200, 300, 110);
+  struct linear_layer layer;
   fovea_execution execution;
   c.with_bias = 1;
-  layer_create(&layer, &c, &generator);
+  linear_layer_create(&layer, &c, &generator);
   fovea_execution_init(&execution);
-  for (execution.threads = 1; execution.threads <= 5; execution.threads += 2) assert_layer(&layer, &execution);
+  for (execution.threads = 1; execution.threads <= 5; execution.threads += 2)
+    assert_linear_layer(&layer, &execution);
   for (int order = 0; order < TASK_ORDERS; order++) {
     struct executor executor = {(enum task_order)order, 0};
     execution.parallel_for = threads_for;
     execution.parallel_context = &executor;
-    assert_layer(&layer, &execution);
+    assert_linear_layer(&layer, &execution);
     assert_int_equal(executor.calls, 1);
   }
-  layer_destroy(&layer);
+  linear_layer_destroy(&layer);
 }
 
 /* Rows one by one, and y as its own residual. */
 static void test_rows_alone(void **state) {
   (void)state;
   struct generator generator = {9};
-  struct layer_case c = plain_case(150, 70, 9);
-  struct layer layer;
+  struct linear_case c = plain_linear_case(150, 70, 9);
+  struct linear_layer layer;
   c.packed = 1;
-  layer_create(&layer, &c, &generator);
+  linear_layer_create(&layer, &c, &generator);
   matrix_spoil(&layer.y);
   layer.rows.rows = 1;
   for (int64_t row = 0; row < c.rows; row++) {
@@ -429,7 +227,7 @@ static void test_rows_alone(void **state) {
   assert_int_equal(fovea_nn_linear_run(&layer.linear, &layer.rows, NULL, NULL), FOVEA_OK);
   for (int64_t i = 0; i < c.rows * c.out; i++) layer.expected[i] += layer.expected[i];
   assert_matrix(&layer.y, layer.expected);
-  layer_destroy(&layer);
+  linear_layer_destroy(&layer);
 }
 
 /* The panels as one stream: pieces of 128 dims, panels of 16 outputs, dims, outputs; of bf16 two dims of an
@@ -497,8 +295,7 @@ int main(void) {
       cmocka_unit_test(test_sizes),          cmocka_unit_test(test_types),       cmocka_unit_test(test_epilogues),
       cmocka_unit_test(test_bf16),           cmocka_unit_test(test_threads),     cmocka_unit_test(test_rows_alone),
       cmocka_unit_test(test_stream),         cmocka_unit_test(test_many_rows),   cmocka_unit_test(test_scratch),
-      cmocka_unit_test(test_scratch_errors), cmocka_unit_test(test_mode_errors), cmocka_unit_test(test_bf16_mode),
-      cmocka_unit_test(test_bf16_tasks),     cmocka_unit_test(test_amx),
+      cmocka_unit_test(test_scratch_errors), cmocka_unit_test(test_mode_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
