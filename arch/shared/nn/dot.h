@@ -16,6 +16,14 @@ typedef struct dot_tile {
   vec sum[8][4]; /* [row][vector] */
 } dot_tile;
 
+FOVEA_INLINE void dot_clear(const int vectors, const int rows, dot_tile *tile) {
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) tile->sum[n][v] = vec_set1(0.0f);
+  }
+}
+
 /* The sums of a piece, or the sums of the pieces before it plus the sums of the piece. */
 FOVEA_INLINE void dot_store(const int vectors, const int rows, int begun, const dot_tile *tile, float *sums) {
   FOVEA_UNROLL
@@ -50,11 +58,7 @@ FOVEA_INLINE void dot_register_tile(const int vectors, const int rows, const fov
   float *sums = args->sums + row * FOVEA_NN_OUTS + vector * LANES;
   int dims = args->dims;
   dot_tile tile;
-  FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) tile.sum[n][v] = vec_set1(0.0f);
-  }
+  dot_clear(vectors, rows, &tile);
   FOVEA_NO_UNROLL
   for (; dims >= 4; dims -= 4, x += 4, weights += 4 * FOVEA_NN_PANEL) {
     vec4 scalars[8];

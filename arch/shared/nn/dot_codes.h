@@ -53,11 +53,7 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
   const char *ahead = scales_at + args->ahead;
   const int64_t x_stride = args->x_stride, stride = panels->stride;
   dot_tile tile;
-  FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) tile.sum[n][v] = vec_set1(0.0f);
-  }
+  dot_clear(vectors, rows, &tile);
   FOVEA_NO_UNROLL
   for (int dim = 0; dim < panels->dims; scales_at += CODED_ROW) {
     const int end = panels->dims - dim < panels->group ? panels->dims : dim + panels->group;

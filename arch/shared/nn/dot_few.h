@@ -47,11 +47,7 @@ FOVEA_INLINE void few_tile(const fovea_nn_dot_args *args, const int vectors, con
   const float *x = (const float *)args->x + row * args->x_stride;
   const int pairs = args->dims / 2;
   dot_tile tile;
-  FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) tile.sum[n][v] = vec_set1(0.0f);
-  }
+  dot_clear(vectors, rows, &tile);
   FOVEA_NO_UNROLL
   for (int i = 0; i < pairs; i++) {
     FOVEA_UNROLL
