@@ -1,8 +1,11 @@
 #include "options.h"
 
-#include <errno.h>
+#include "../stories/words.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+enum { NUMBER_LIMIT = 4096 };
 
 const char options_help[] =
     "Usage: fovea_minilm embed FILE\n"
@@ -25,18 +28,6 @@ const char options_help[] =
     "No option but --model changes a bit of the vectors.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
 
-static bool read_whole(const char *name, const char *word, int64_t least, int64_t *value, struct failure *failure) {
-  const int64_t most = 4096;
-  char *end;
-  errno = 0;
-  const long long number = strtoll(word, &end, 10);
-  if (end == word || *end || errno || number < least || number > most)
-    return refuse(failure, "%s is '%s'; it must be a whole number from %lld to %lld", name, word, (long long)least,
-                  (long long)most);
-  *value = number;
-  return true;
-}
-
 static bool read_option(struct options *options, const char *name, const char *word, struct failure *failure) {
   const struct {
     const char *name;
@@ -51,7 +42,7 @@ static bool read_option(struct options *options, const char *name, const char *w
   } texts[] = {{"--model", &options->model}, {"--isa", &options->isa}, {"--draw", &options->picture}};
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
     if (strcmp(name, numbers[i].name) == 0)
-      return read_whole(name, word, numbers[i].least, numbers[i].value, failure);
+      return words_whole(name, word, numbers[i].least, NUMBER_LIMIT, numbers[i].value, failure);
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
     if (strcmp(name, texts[i].name) == 0) {
       *texts[i].value = word;

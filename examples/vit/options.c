@@ -1,7 +1,7 @@
 #include "options.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include "../stories/words.h"
+
 #include <string.h>
 
 enum { THREAD_LIMIT = 4096, BATCH_DEFAULT = 64, BATCH_LIMIT = 4096, NUMBER_LIMIT = 1 << 20 };
@@ -23,24 +23,12 @@ const char options_help[] =
     "--batch, --threads and --isa change no bit of a result.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
 
-static bool read_whole(const char *name, const char *word, int64_t least, int64_t most, int64_t *value,
-                       struct failure *failure) {
-  char *end;
-  errno = 0;
-  const long long number = strtoll(word, &end, 10);
-  if (end == word || *end || errno || number < least || number > most)
-    return refuse(failure, "%s is '%s'; it must be a whole number from %lld to %lld", name, word, (long long)least,
-                  (long long)most);
-  *value = number;
-  return true;
-}
-
 static bool read_option(struct options *options, const char *name, const char *word, struct failure *failure) {
   const struct {
     const char *name, **value;
   } texts[] = {{"--png", &options->png}, {"--data", &options->data}, {"--isa", &options->isa}};
-  if (strcmp(name, "--batch") == 0) return read_whole(name, word, 1, BATCH_LIMIT, &options->batch, failure);
-  if (strcmp(name, "--threads") == 0) return read_whole(name, word, 0, THREAD_LIMIT, &options->threads, failure);
+  if (strcmp(name, "--batch") == 0) return words_whole(name, word, 1, BATCH_LIMIT, &options->batch, failure);
+  if (strcmp(name, "--threads") == 0) return words_whole(name, word, 0, THREAD_LIMIT, &options->threads, failure);
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
     if (strcmp(name, texts[i].name) == 0) {
       *texts[i].value = word;
@@ -52,7 +40,7 @@ static bool read_option(struct options *options, const char *name, const char *w
 /* The command, or the number after `show`. */
 static bool read_word(struct options *options, const char *word, struct failure *failure) {
   if (options->command == COMMAND_SHOW && options->number < 0)
-    return read_whole("the digit's number", word, 0, NUMBER_LIMIT, &options->number, failure);
+    return words_whole("the digit's number", word, 0, NUMBER_LIMIT, &options->number, failure);
   if (options->command != COMMAND_HELP) return refuse(failure, "'%s' is one word too many", word);
   if (strcmp(word, "check") == 0) options->command = COMMAND_CHECK;
   if (strcmp(word, "show") == 0) options->command = COMMAND_SHOW;
