@@ -104,7 +104,9 @@ static int begin_latent_form(variant_call *call, fovea_nn_latent_form form) {
   latent_call *own = call->own = calloc(1, sizeof *own);
   if (!own || !set_layers(call, own)) return 0;
   if (form == FOVEA_NN_LATENT_ABSORBED) {
-    float *absorbed = variant_numbers(call, (size_t)fovea_nn_latent_absorbed_elements(&own->latent), 12, 1);
+    int64_t elements;
+    if (fovea_nn_latent_absorbed_elements(&own->latent, &elements, NULL)) return 0;
+    float *absorbed = variant_numbers(call, (size_t)elements, 12, 1);
     if (!absorbed || fovea_nn_latent_absorb(&own->latent, absorbed, NULL)) return 0;
     own->latent.form = form;
     own->latent.absorbed = absorbed;

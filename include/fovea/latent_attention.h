@@ -171,9 +171,10 @@ static inline void fovea_nn_latent_init(fovea_nn_latent *latent, int64_t heads, 
                              v_head_dim);
 }
 
-/* Returns how many elements of kv_b_proj's type the absorbed form needs; 0 if kv_b_proj or a size would be
- * refused. */
-FOVEA_NN_API int64_t fovea_nn_latent_absorbed_elements(const fovea_nn_latent *latent);
+/* Sets *elements to how many elements of kv_b_proj's type the absorbed form needs. If kv_b_proj or a size is refused,
+ * it returns the error, and *elements is 0. */
+FOVEA_NN_API fovea_status fovea_nn_latent_absorbed_elements(const fovea_nn_latent *latent, int64_t *elements,
+                                                            fovea_error *error);
 
 /* Writes the weights of kv_b_proj as the absorbed form multiplies by them, without changing a bit: once, when a
  * model is loaded. Each head's part for keys is transposed, and both parts lie in panels. */

@@ -121,36 +121,37 @@ static void absorb(const fovea_nn_latent_call *call, void *absorbed) {
   }
 }
 
-/* The elements, or 0 and the reason. Only kv_b_proj and the sizes are looked at. */
-static int64_t elements_of(const fovea_nn_latent *latent, fovea_nn_latent_call *call, fovea_error *error) {
-  int64_t elements = 0;
-  if (fovea_nn_check_latent(latent, NULL, NULL, NULL, 1, call, error) != FOVEA_OK) return 0;
+/* Only kv_b_proj and the sizes are looked at. */
+static fovea_status measure(const fovea_nn_latent *latent, fovea_nn_latent_call *call, int64_t *elements,
+                            fovea_error *error) {
+  const fovea_status status = fovea_nn_check_latent(latent, NULL, NULL, NULL, 1, call, error);
+  if (status) return status;
   const int64_t keys = fovea_nn_latent_key_elements(call), values = fovea_nn_latent_value_elements(call);
-  if (keys > 0 && values > 0 && !__builtin_mul_overflow(keys + values, call->latent.heads, &elements) &&
-      elements <= INT64_C(1) << 57) {
-    return elements;
+  if (keys > 0 && values > 0 && !__builtin_mul_overflow(keys + values, call->latent.heads, elements) &&
+      *elements <= INT64_C(1) << 57) {
+    return FOVEA_OK;
   }
-  (void)fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_lora_rank %jd times the dims of %jd heads is more than 2^57",
-                   call->latent.kv_lora_rank, call->latent.heads);
-  return 0;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "kv_lora_rank %jd times the dims of %jd heads is more than 2^57",
+                    call->latent.kv_lora_rank, call->latent.heads);
 }
 
-int64_t fovea_nn_latent_absorbed_elements(const fovea_nn_latent *latent) {
+fovea_status fovea_nn_latent_absorbed_elements(const fovea_nn_latent *latent, int64_t *elements,
+                                               fovea_error *error) {
   fovea_nn_latent_call call;
-  return elements_of(latent, &call, NULL);
+  if (!elements) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "elements is NULL");
+  const fovea_status status = measure(latent, &call, elements, error);
+  if (status) *elements = 0;
+  return status;
 }
 
 fovea_status fovea_nn_latent_absorb(const fovea_nn_latent *latent, void *absorbed, fovea_error *error) {
   fovea_nn_latent_call call;
-  fovea_error own;
-  const int64_t elements = elements_of(latent, &call, &own);
-  if (elements == 0) {
-    if (error) *error = own;
-    return own.status;
-  }
+  int64_t elements;
+  fovea_status status = measure(latent, &call, &elements, error);
+  if (status) return status;
   const fovea_nn_matrix from = fovea_nn_weights_of(&call.kv_b);
   const fovea_nn_matrix to = {"absorbed", absorbed, call.kv_b.weight_type, 1, elements, elements};
-  fovea_status status = fovea_nn_check_matrix(&to, 1, error);
+  status = fovea_nn_check_matrix(&to, 1, error);
   if (!status) status = fovea_nn_check_apart(&to, &from, error);
   if (!status) absorb(&call, absorbed);
   return status;

@@ -123,7 +123,9 @@ static void run_latent(fovea_nn_latent_form form, const fovea_execution *executi
   latent.o_proj = &o;
   latent.form = form;
   if (form == FOVEA_NN_LATENT_ABSORBED) {
-    assert_in_range(fovea_nn_latent_absorbed_elements(&latent), 1, 4 * NUMBERS);
+    int64_t elements = 0;
+    assert_int_equal(fovea_nn_latent_absorbed_elements(&latent, &elements, NULL), FOVEA_OK);
+    assert_in_range(elements, 1, 4 * NUMBERS);
     assert_int_equal(fovea_nn_latent_absorb(&latent, absorbed, NULL), FOVEA_OK);
     latent.absorbed = absorbed;
   }

@@ -67,7 +67,8 @@ void make(struct model *m, const struct shape *s, uint64_t seed) {
   if (s->norms && s->q_rank) m->latent.q_a_layernorm = &m->q_norm;
   if (s->norms) m->latent.kv_a_layernorm = &m->kv_norm;
   if (s->rope) m->latent.rotary = &m->rotary;
-  const int64_t elements = fovea_nn_latent_absorbed_elements(&m->latent);
+  int64_t elements = 0;
+  assert_int_equal(fovea_nn_latent_absorbed_elements(&m->latent, &elements, NULL), FOVEA_OK);
   assert_true(elements >= s->heads * (s->nope + s->v) * s->rank);
   m->absorbed = malloc((size_t)elements * type_size(s->weight_type));
   assert_non_null(m->absorbed);

@@ -220,11 +220,63 @@ static void test_refusals(void **state) {
   destroy(&m);
 }
 
+/* What fovea_nn_latent_absorb() writes: each head's panels for keys and for values. */
+static void test_absorbed_elements(void **state) {
+  (void)state;
+  for (int i = 0; i < SHAPES; i++) {
+    const struct shape *s = &shapes[i];
+    struct model m;
+    int64_t elements = 7;
+    make(&m, s, 6);
+    assert_int_equal(fovea_nn_latent_absorbed_elements(&m.latent, &elements, NULL), FOVEA_OK);
+    const int64_t together = s->weight_type == FOVEA_BF16 ? 2 : 1; /* dims of bf16 lie in pairs */
+    const int64_t keys = (s->nope + together - 1) / together * together * ((s->rank + 15) / 16 * 16);
+    const int64_t values = (s->rank + together - 1) / together * together * ((s->v + 15) / 16 * 16);
+    assert_int_equal(elements, s->heads * (keys + values));
+    destroy(&m);
+  }
+}
+
+/* Each refusal says why, and the size is 0. */
+static void test_refused_elements(void **state) {
+  struct model m;
+  fovea_error error;
+  (void)state;
+  make(&m, &shapes[0], 7);
+#define REFUSES_ELEMENTS(change, expected, text_part)                                                              \
+  do {                                                                                                             \
+    fovea_nn_latent latent = m.latent;                                                                             \
+    fovea_nn_linear kv_b = m.kv_b_proj;                                                                            \
+    int64_t elements = 7;                                                                                          \
+    latent.kv_b_proj = &kv_b;                                                                                      \
+    change;                                                                                                        \
+    assert_int_equal(fovea_nn_latent_absorbed_elements(&latent, &elements, &error), expected);                     \
+    assert_error_says(&error, text_part);                                                                          \
+    assert_int_equal(elements, 0);                                                                                 \
+    assert_int_equal(fovea_nn_latent_absorb(&latent, m.absorbed, &error), expected);                               \
+    assert_error_says(&error, text_part);                                                                          \
+  } while (0)
+  REFUSES_ELEMENTS(latent.struct_size = 8, FOVEA_ERROR_ARGUMENT, "latent.struct_size is 8");
+  REFUSES_ELEMENTS(latent.heads = 0, FOVEA_ERROR_ARGUMENT, "latent.heads is 0");
+  REFUSES_ELEMENTS(latent.kv_b_proj = NULL, FOVEA_ERROR_ARGUMENT, "kv_b_proj is NULL");
+  REFUSES_ELEMENTS(kv_b.out++, FOVEA_ERROR_ARGUMENT, "kv_b_proj.out is ");
+  REFUSES_ELEMENTS(kv_b.activation = FOVEA_NN_ACTIVATION_RELU, FOVEA_ERROR_UNUSED, "kv_b_proj.activation is set");
+  /* One dim of values takes a panel of 16 outputs. */
+  const int64_t heads = INT64_C(1) << 30, rank = INT64_C(1) << 25;
+  REFUSES_ELEMENTS((latent.heads = heads, latent.kv_lora_rank = kv_b.in = kv_b.weight_stride = rank,
+                    latent.qk_nope_head_dim = latent.v_head_dim = 1, kv_b.out = 2 * heads),
+                   FOVEA_ERROR_ARGUMENT,
+                   "kv_lora_rank 33554432 times the dims of 1073741824 heads is more than 2^57");
+  assert_int_equal(fovea_nn_latent_absorbed_elements(&m.latent, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "elements is NULL");
+  destroy(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_padding),
-      cmocka_unit_test(test_forms),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_padding),          cmocka_unit_test(test_forms),
+      cmocka_unit_test(test_refusals),         cmocka_unit_test(test_absorbed_elements),
+      cmocka_unit_test(test_refused_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,9 @@ static void latent_attention(void) {
   fovea_nn_latent_init(&of_form, 128, 512, 128, 64, 128);
   of_form.q_a_proj = &q_a, of_form.q_a_layernorm = &q_norm, of_form.q_b_proj = &q_b;
   of_form.kv_a_proj = &kv_a, of_form.kv_a_layernorm = &kv_norm, of_form.kv_b_proj = &kv_b, of_form.o_proj = &o;
-  float *absorbed = malloc((size_t)fovea_nn_latent_absorbed_elements(&of_form) * sizeof(float));
+  int64_t elements = 0;
+  worked(fovea_nn_latent_absorbed_elements(&of_form, &elements, &error), error.text, __LINE__);
+  float *absorbed = malloc((size_t)elements * sizeof(float));
   worked(fovea_nn_latent_absorb(&of_form, absorbed, &error), error.text, __LINE__);
   const int64_t row = 512 + 64;
   float *cache = numbers_of(keys * row), *y = numbers_of(new_rows * hidden);
