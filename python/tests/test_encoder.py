@@ -88,6 +88,14 @@ def test_attention_is_its_steps():
     o = fovea.attention(rotary.apply(q, first_position=5), rotary.apply(k, first_position=5), v, window=3)
     expected = nn.Linear(weights.maps[3], weights.biases[3])(np.ascontiguousarray(o.swapaxes(1, 2)).reshape(x.shape))
     assert weights.attention(rotary=rotary)(x, first_position=5, window=3).tobytes() == expected.tobytes()
+    random = np.random.default_rng(5)
+    options = {"mask": random.random((20, 20)) < 0.7, "sink": normal(6, HEADS), "terms": fovea.alibi(normal(7, HEADS)),
+               "head_scales": random.random(HEADS), "row_scales": random.random((2, 20)),
+               "shaw_values": normal(8, 9, DIM // HEADS)}
+    o, lse = fovea.attention(q, k, v, lse=True, **options)
+    expected = nn.Linear(weights.maps[3], weights.biases[3])(np.ascontiguousarray(o.swapaxes(1, 2)).reshape(x.shape))
+    r = weights.attention()(x, lse=True, **options)
+    assert r.o.tobytes() == expected.tobytes() and r.lse.tobytes() == lse.tobytes()
 
 
 @pytest.mark.parametrize("options", [{}, {"gated": True}, {"norm_first": True}], ids=str)

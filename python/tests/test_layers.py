@@ -43,6 +43,10 @@ def test_linear(activation):
     assert layer(x[1, 2:3]).tobytes() == y[1, 2:3].tobytes()
     assert layer(x[1, 2]).tobytes() == y[1, 2].tobytes()
     assert layer(x[:, ::2].copy(), threads=2).tobytes() == np.ascontiguousarray(y[:, ::2]).tobytes()
+    apart = np.zeros((21, 99), np.float32)[:, :48]  # rows that are farther apart than they are long
+    apart[:] = x.reshape(21, 48)
+    into = np.zeros((21, 77), np.float32)[:, :40]
+    assert layer(apart, out=into) is into and np.ascontiguousarray(into).tobytes() == y.tobytes()
     fused = layer(x, gate=gate, residual=residual)
     assert fused.tobytes() == (y * gate + residual).tobytes()
     if activation:
