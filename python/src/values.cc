@@ -5,8 +5,9 @@
 
 namespace fovea_python {
 
-bool is_single(nb::handle value) {
-  return PyNumber_Check(value.ptr()) && !PySequence_Check(value.ptr());
+bool is_single(nb::handle value) { /* PyTorch's tensors are no sequences, but have a length */
+  return PyNumber_Check(value.ptr()) && !PySequence_Check(value.ptr()) &&
+         !PyType_GetSlot(Py_TYPE(value.ptr()), Py_mp_length);
 }
 
 bool flag_of(nb::handle value, const char *name) {
