@@ -1,0 +1,139 @@
+"""The operator torch.ops.fovea.attention: what scaled_dot_product_attention cannot say, for eager mode, autograd and
+torch.compile."""
+
+import math
+
+import torch
+
+import fovea
+
+# Tensors come first, since autograd does not look at tensors among keywords.
+SCHEMA = ("(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? sink, Tensor? alibi, Tensor? q_lens, "
+          "Tensor? kv_lens, Tensor? kv_begins, bool causal, int? window_left, int? window_right, int? offset, "
+          "float? scale, float? softcap, str mode) -> (Tensor, Tensor)")
+OPERATOR = "fovea::attention"
+torch.library.define(OPERATOR, SCHEMA)
+
+
+def attention(query, key, value, *, causal=False, window=None, offset=None, q_lens=None, kv_lens=None, kv_begins=None,
+              mask=None, sink=None, alibi=None, scale=None, softcap=None, mode="exact", lse=False):
+    """Attention with more rules than scaled_dot_product_attention has, as an operator of PyTorch.
+
+        query: (batch, heads, rows, qk_dim)
+        key:   (batch, kv_heads, keys, qk_dim); query head h reads kv head h // (heads // kv_heads)
+        value: (batch, kv_heads, keys, v_dim)
+
+    causal, window, offset, q_lens, kv_lens, kv_begins, mask, scale, softcap and mode are the keywords of
+    fovea.attention(), with its defaults: the last row's own key is the last key, where PyTorch's causal masks begin at
+    the top left. offset is one number; lengths are lists, or tensors of int64 or int32. sink: float32 (heads,), the
+    scores of one more key whose value is zero. alibi: float32 (heads,) or (batch, heads), slopes.
+
+    Returns O of query's type, contiguous; with lse=True O and LSE, float32 (batch, heads, rows), which has no gradient.
+    The same bits as fovea.attention(), alone and within torch.compile; as many threads as torch.get_num_threads().
+
+    Gradients of query, key, value and sink are those of PyTorch's own backward pass over O and LSE, which needs a mask
+    of (batch, heads or 1, rows, keys) numbers if there are more rules than a mask. mask, alibi, softcap, modes other
+    than 'exact' and v_dim other than qk_dim have no gradient: fovea.UnsupportedError. Raises fovea.Error as
+    fovea.attention() does. Thread-safe.
+    """
+    left, right = window if isinstance(window, (tuple, list)) else (window, window)
+    lens = (each if each is None or isinstance(each, torch.Tensor) else torch.tensor(each)
+            for each in (q_lens, kv_lens, kv_begins))
+    o, sums = torch.ops.fovea.attention(query, key, value, mask, sink, alibi, *lens, causal, left, right, offset, scale,
+                                        softcap, mode)
+    return (o, sums) if lse else o
+
+
+def _plain(tensor):
+    """The tensor without what autograd has recorded."""
+    return tensor.detach() if tensor is not None and tensor.requires_grad else tensor
+
+
+@torch.library.impl(OPERATOR, "CPU")
+def _attention(query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins, causal, window_left, window_right,
+               offset, scale, softcap, mode):
+    window = None if window_left is None and window_right is None else (window_left, window_right)
+    query = _plain(query)
+    out = torch.empty(query.shape[:-1] + value.shape[-1:], dtype=query.dtype)
+    result = fovea.attention(query, _plain(key), _plain(value), mask=_plain(mask), sink=_plain(sink),
+                             terms=None if alibi is None else fovea.alibi(_plain(alibi)), q_lens=q_lens,
+                             kv_lens=kv_lens, kv_begins=kv_begins, causal=causal, window=window, offset=offset,
+                             scale=scale, softcap=softcap, mode=mode, out=out, lse=True,
+                             threads=torch.get_num_threads())
+    return out, result.lse
+
+
+@torch.library.register_fake(OPERATOR)
+def _shapes(query, key, value, *_):
+    return query.new_empty(query.shape[:-1] + value.shape[-1:]), query.new_empty(query.shape[:-1], dtype=torch.float32)
+
+
+# ---- Gradients ---------------------------------------------------------------------------------------------------
+
+
+def _refuse(what):
+    raise fovea.UnsupportedError(f"{what}; gradients of torch.ops.fovea.attention are those of PyTorch's own backward "
+                                 "pass, which does not have it: detach() what needs none")
+
+
+def _save(ctx, inputs, output):
+    query, key, value, mask, sink, alibi, *lens, causal, left, right, offset, scale, softcap, mode = inputs
+    if any(ctx.needs_input_grad):
+        for name, tensor in (("mask", mask), ("alibi", alibi)):
+            if tensor is not None and tensor.requires_grad:
+                _refuse(f"{name} requires a gradient")
+        if softcap:
+            _refuse(f"softcap is {softcap}")
+        if mode != "exact":
+            _refuse(f"mode is '{mode}'")
+        if query.shape[-1] != value.shape[-1]:
+            _refuse(f"value has a v_dim of {value.shape[-1]}, and query a qk_dim of {query.shape[-1]}")
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(query, key, value, mask, sink, alibi, *lens, *output)
+    ctx.rules = causal, left, right, offset, scale
+
+
+def _added_to_scores(query, key, mask, alibi, q_lens, kv_lens, kv_begins, causal, left, right, offset):
+    """All rules and terms as one tensor that broadcasts to (batch, heads, rows, keys); None if there is none."""
+    rows = torch.arange(query.shape[2]).view(1, 1, -1, 1)
+    keys = torch.arange(key.shape[2]).view(1, 1, 1, -1)
+    q_ends, kv_ends, begins = (None if x is None else x.view(-1, 1, 1, 1) for x in (q_lens, kv_lens, kv_begins))
+    if offset is None:
+        offset = ((key.shape[2] if kv_ends is None else kv_ends) - (query.shape[2] if q_ends is None else q_ends))
+    distance = keys - rows - offset  # from the row's own key
+    hidden = [distance > 0 if causal else None,
+              None if left is None else distance < -left,
+              None if right is None else distance > right,
+              None if q_ends is None else rows >= q_ends,
+              None if kv_ends is None else keys >= kv_ends,
+              None if begins is None else keys < begins,
+              ~mask if mask is not None and mask.dtype == torch.bool else None]
+    added = [mask.float() if mask is not None and mask.dtype != torch.bool else None,
+             None if alibi is None else alibi.view(-1, query.shape[1], 1, 1) * distance]
+    hidden, added = ([x for x in xs if x is not None] for xs in (hidden, added))
+    if not hidden and not added:
+        return None
+    total = torch.zeros((1, 1, query.shape[2], key.shape[2]))
+    for each in added:
+        total = total + each
+    for each in hidden:
+        total = total.masked_fill(each, -math.inf)
+    return total
+
+
+def _backward(ctx, of_o, _):
+    query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins, o, lse = ctx.saved_tensors
+    *rules, scale = ctx.rules
+    added = _added_to_scores(query, key, mask, alibi, q_lens, kv_lens, kv_begins, *rules)
+    if added is not None:
+        lse = lse.nan_to_num(math.nan, math.inf, 0.0)  # of rows that see no key, as PyTorch has them
+    of_inputs = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        of_o, query, key, value, o, lse, 0.0, False, attn_mask=added, scale=scale)
+    of_sink = None
+    if ctx.needs_input_grad[4]:
+        weights = (sink.view(-1, 1) - lse).exp()  # of the sink, (batch, heads, rows)
+        of_sink = -(weights * (of_o.float() * o.float()).sum(-1)).sum((0, 2))
+    return *of_inputs, None, of_sink, *[None] * 11
+
+
+torch.library.register_autograd(OPERATOR, _backward, setup_context=_save)
