@@ -173,6 +173,8 @@ void *attention_call::make(output &output, nb::handle like, const char *name, el
            facts_of(type).name);
   }
   require_shape(output.memory, name, shape, axes);
+  if (with_memory_ && !output.memory.data && output.memory.shape[0])
+    refuse(name, "%s has no memory, so nothing can be written to it", name);
   return output.memory.data;
 }
 

@@ -128,6 +128,7 @@ linear::linear(nb::handle format, int64_t in, int64_t out, nb::handle data, nb::
   codes.group = group;
   codes.zeros_less_one = zeros_less_one;
   check(fovea_nn_codes_size(&codes, &bytes_, &error), error); /* refuses sizes before they are multiplied */
+  if (bytes_ == SIZE_MAX) throw std::bad_alloc();
   size_t groups = group > 0 ? static_cast<size_t>(in / group) : 0;
   codes.data = bytes_of(blocks, data, "data", code_bytes(name, in, out));
   codes.scales = bytes_of(scale_numbers, scales, "scales", groups * static_cast<size_t>(out) * 2);

@@ -65,6 +65,8 @@ def test_other_tensors_are_refused():
         plan.run(q, k, v, causal=True)
     with pytest.raises(fovea.ArgumentError, match="q is NULL"):
         fovea.attention(fovea.Layout(q.shape), k, v)
+    with pytest.raises(fovea.ArgumentError, match="lse has no memory"):
+        fovea.attention(q, k, v, lse=fovea.Layout(q.shape[:-1]))
 
 
 def test_threads_share_a_plan():

