@@ -169,35 +169,6 @@ FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
   const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(words), shift);
   return _mm256_cvtepi32_ps(_mm256_and_si256(bits, _mm256_set1_epi32(15)));
 }
-/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted:
- * products of subnormal f32 would take a hundred cycles. */
-FOVEA_INLINE vec vec_of_fp8(__m256i codes, const int fraction, const int bias, const int first_nan) {
-  const __m256i size =
-      _mm256_srli_epi32(_mm256_and_si256(codes, _mm256_set1_epi32(0x7f000000)), 4 - (fraction == 2));
-  const __m256i least = _mm256_set1_epi32(1 << 23);
-  const __m256i subnormal = _mm256_cmpgt_epi32(least, size);
-  const __m256i moved = _mm256_add_epi32(size, _mm256_set1_epi32((127 - bias) << 23));
-  vec x = _mm256_castsi256_ps(_mm256_add_epi32(moved, _mm256_and_si256(subnormal, least)));
-  x = _mm256_sub_ps(x, _mm256_castsi256_ps(_mm256_and_si256(subnormal, _mm256_set1_epi32((128 - bias) << 23))));
-  if (fraction == 2) /* infinities */
-    x = _mm256_blendv_ps(x, _mm256_set1_ps(INFINITY),
-                         _mm256_castsi256_ps(_mm256_cmpeq_epi32(size, _mm256_set1_epi32(31 << 23))));
-  x = _mm256_blendv_ps(x, _mm256_set1_ps(NAN),
-                       _mm256_castsi256_ps(_mm256_cmpgt_epi32(size, _mm256_set1_epi32(first_nan - 1))));
-  return _mm256_or_ps(x, _mm256_and_ps(_mm256_castsi256_ps(codes), _mm256_set1_ps(-0.0f)));
-}
-FOVEA_INLINE vec vec_of_e4m3(__m256i codes) {
-  return vec_of_fp8(codes, 3, 7, 0x7f << 20);
-}
-FOVEA_INLINE vec vec_of_e5m2(__m256i codes) {
-  return vec_of_fp8(codes, 2, 15, 0x7d << 21);
-}
-FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
-  return vec_of_e4m3(_mm256_slli_epi32(vec_u8(p), 24));
-}
-FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
-  return vec_of_e5m2(_mm256_slli_epi32(vec_u8(p), 24));
-}
 /* fp8 as f16: codes of e5m2 are its upper byte, codes of e4m3 have its significand and a smaller exponent. */
 FOVEA_INLINE void store_halves_e5m2(uint16_t *p, __m256i upper_bytes) {
   _mm256_storeu_si256((__m256i *)(void *)p, upper_bytes);
@@ -211,6 +182,17 @@ FOVEA_INLINE void store_halves_e4m3(uint16_t *p, __m256i halves) {
 }
 FOVEA_INLINE __m256i signed_codes(const uint8_t *p) {
   return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+/* LANES codes through f16, which has no subnormal that f32 lacks. */
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  const __m128i halves = _mm_slli_epi16(_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)p)), 7);
+  const __m128i next = _mm_add_epi16(halves, _mm_set1_epi16(0x80));
+  const __m128i bits = _mm_xor_si128(halves, _mm_and_si128(next, _mm_set1_epi16(0x4000)));
+  return _mm256_mul_ps(_mm256_cvtph_ps(bits), _mm256_set1_ps(256.0f));
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  const __m128i codes = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)p));
+  return _mm256_cvtph_ps(_mm_slli_epi16(codes, 8));
 }
 FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
   store_halves_e4m3(to, _mm256_slli_epi16(signed_codes(p), 7));

@@ -178,34 +178,6 @@ FOVEA_INLINE vec vec_load_bits_of_u8(const uint8_t *p, int shift) {
 FOVEA_INLINE vec vec_word_bits(vec words, const int shift) {
   return _mm512_castsi512_ps(_mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift));
 }
-/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted:
- * products of subnormal f32 would take a hundred cycles. */
-FOVEA_INLINE vec vec_of_fp8(__m512i codes, const int fraction, const int bias, const int first_nan) {
-  const __m512i size =
-      _mm512_srli_epi32(_mm512_and_si512(codes, _mm512_set1_epi32(0x7f000000)), 4 - (fraction == 2));
-  const __m512i least = _mm512_set1_epi32(1 << 23);
-  const __mmask16 subnormal = _mm512_cmplt_epi32_mask(size, least);
-  const __m512i moved = _mm512_add_epi32(size, _mm512_set1_epi32((127 - bias) << 23));
-  vec x = _mm512_castsi512_ps(_mm512_mask_add_epi32(moved, subnormal, moved, least));
-  x = _mm512_mask_sub_ps(x, subnormal, x, _mm512_castsi512_ps(_mm512_set1_epi32((128 - bias) << 23)));
-  if (fraction == 2) /* infinities */
-    x = _mm512_mask_mov_ps(x, _mm512_cmpeq_epi32_mask(size, _mm512_set1_epi32(31 << 23)), _mm512_set1_ps(INFINITY));
-  x = _mm512_mask_mov_ps(x, _mm512_cmpge_epi32_mask(size, _mm512_set1_epi32(first_nan)), _mm512_set1_ps(NAN));
-  return _mm512_castsi512_ps(
-      _mm512_ternarylogic_epi32(_mm512_castps_si512(x), codes, _mm512_set1_epi32((int)0x80000000u), 0xf8));
-}
-FOVEA_INLINE vec vec_of_e4m3(__m512i codes) {
-  return vec_of_fp8(codes, 3, 7, 0x7f << 20);
-}
-FOVEA_INLINE vec vec_of_e5m2(__m512i codes) {
-  return vec_of_fp8(codes, 2, 15, 0x7d << 21);
-}
-FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
-  return vec_of_e4m3(_mm512_slli_epi32(vec_u8(p), 24));
-}
-FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
-  return vec_of_e5m2(_mm512_slli_epi32(vec_u8(p), 24));
-}
 /* fp8 as f16: codes of e5m2 are its upper byte, codes of e4m3 have its significand and a smaller exponent. */
 FOVEA_INLINE void store_halves_e5m2(uint16_t *p, __m512i upper_bytes) {
   _mm512_storeu_si512(p, upper_bytes);
@@ -219,6 +191,18 @@ FOVEA_INLINE void store_halves_e4m3(uint16_t *p, __m512i halves) {
 }
 FOVEA_INLINE __m512i signed_codes(const uint8_t *p) {
   return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+/* LANES codes through f16, which has no subnormal that f32 lacks. */
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  const __m256i halves =
+      _mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p)), 7);
+  const __m256i next = _mm256_add_epi16(halves, _mm256_set1_epi16(0x80));
+  const __m256i bits = _mm256_ternarylogic_epi32(halves, next, _mm256_set1_epi16(0x4000), 0x78);
+  return _mm512_mul_ps(_mm512_cvtph_ps(bits), _mm512_set1_ps(256.0f));
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  const __m256i codes = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
+  return _mm512_cvtph_ps(_mm256_slli_epi16(codes, 8));
 }
 FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
   store_halves_e4m3(to, _mm512_slli_epi16(signed_codes(p), 7));

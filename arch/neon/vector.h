@@ -136,37 +136,30 @@ FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
   const uint32x4_t bits = vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(-shift));
   return vcvtq_f32_u32(vandq_u32(bits, vdupq_n_u32(15)));
 }
-/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted. */
-FOVEA_INLINE vec vec_of_fp8(uint32x4_t codes, const int fraction, const uint32_t bias, const uint32_t first_nan) {
-  const uint32x4_t field = vandq_u32(codes, vdupq_n_u32(0x7f000000u));
-  const uint32x4_t size = fraction == 2 ? vshrq_n_u32(field, 3) : vshrq_n_u32(field, 4);
-  const uint32x4_t least = vdupq_n_u32(1u << 23), subnormal = vcltq_u32(size, least);
-  const uint32x4_t moved = vaddq_u32(size, vdupq_n_u32((127 - bias) << 23));
-  vec x = vreinterpretq_f32_u32(vaddq_u32(moved, vandq_u32(subnormal, least)));
-  x = vsubq_f32(x, vreinterpretq_f32_u32(vandq_u32(subnormal, vdupq_n_u32((128 - bias) << 23))));
-  if (fraction == 2) x = vbslq_f32(vceqq_u32(size, vdupq_n_u32(31u << 23)), vdupq_n_f32(INFINITY), x);
-  x = vbslq_f32(vcgeq_u32(size, vdupq_n_u32(first_nan)), vdupq_n_f32(NAN), x);
-  return vbslq_f32(vdupq_n_u32(0x80000000u), vreinterpretq_f32_u32(codes), x);
-}
-FOVEA_INLINE vec vec_of_e4m3(uint32x4_t codes) {
-  return vec_of_fp8(codes, 3, 7, 0x7fu << 20);
-}
-FOVEA_INLINE vec vec_of_e5m2(uint32x4_t codes) {
-  return vec_of_fp8(codes, 2, 15, 0x7du << 21);
-}
-FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
-  return vec_of_e4m3(vshlq_n_u32(vec_u8(p), 24));
-}
-FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
-  return vec_of_e5m2(vshlq_n_u32(vec_u8(p), 24));
-}
 /* fp8 as f16: codes of e5m2 are its upper byte, codes of e4m3 have its significand and a smaller exponent. The sign
  * is shifted into the upper bit of the exponent, too. Adding one to the fraction turns that bit over in NaN only,
  * so exclusive or leaves it set in NaN alone. */
-FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
-  const uint16x8_t halves = vreinterpretq_u16_s16(vshll_n_s8(vreinterpret_s8_u8(vld1_u8(p)), 7));
+FOVEA_INLINE uint16x8_t halves_of_e4m3(uint8x8_t codes) {
+  const uint16x8_t halves = vreinterpretq_u16_s16(vshll_n_s8(vreinterpret_s8_u8(codes), 7));
   const uint16x8_t next = vaddq_u16(halves, vdupq_n_u16(0x80));
-  vst1q_u16(to, veorq_u16(halves, vandq_u16(next, vdupq_n_u16(0x4000))));
+  return veorq_u16(halves, vandq_u16(next, vdupq_n_u16(0x4000)));
+}
+FOVEA_INLINE vec first_halves(uint16x8_t halves) {
+  return vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(halves)));
+}
+/* LANES codes through f16, which has no subnormal that f32 lacks. */
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  uint32_t codes;
+  memcpy(&codes, p, sizeof codes);
+  return vmulq_n_f32(first_halves(halves_of_e4m3(vreinterpret_u8_u32(vdup_n_u32(codes)))), 256.0f);
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  uint32_t codes;
+  memcpy(&codes, p, sizeof codes);
+  return first_halves(vshlq_n_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(codes))), 8));
+}
+FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
+  vst1q_u16(to, halves_of_e4m3(vld1_u8(p)));
 }
 FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
   vst1q_u16(to, vshlq_n_u16(vmovl_u8(vld1_u8(p)), 8));
