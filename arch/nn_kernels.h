@@ -36,6 +36,7 @@ typedef struct fovea_nn_coded_panels {
   int bits;  /* 4 or 8 */
   int group; /* dims that share a scale, up to FOVEA_DOT_PIECE */
   int has_offsets;
+  int is_e4m3; /* of 8 bits, without offsets */
 } fovea_nn_coded_panels;
 
 /* Rows for which codes, and panels of 16 bits, are converted to f32 in registers. More rows share a copy as f32. */

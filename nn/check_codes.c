@@ -4,6 +4,7 @@
 #include "../src/base/validate.h"
 #include "codes.h"
 #include "defaults.h"
+#include "linear_finish.h"
 
 void fovea_nn_codes_init_sized(fovea_nn_codes *codes, size_t struct_size, fovea_nn_format format, int64_t in,
                                int64_t out, const void *data) {
@@ -20,21 +21,37 @@ static fovea_status check_multiple(const char *name, int64_t size, int64_t of, f
                     name, size, of);
 }
 
-/* What only words with zero points have. */
+static int has_words(const fovea_nn_codes *c) {
+  return fovea_nn_format_kinds[c->format].block == 0;
+}
+static int is_e4m3(const fovea_nn_codes *c) {
+  return c->format == FOVEA_NN_FORMAT_E4M3;
+}
+
+/* What the format does not have. */
 static fovea_status check_unused(const fovea_nn_codes *c, fovea_error *error) {
-  const char *name = c->group != 0            ? "group"
-                     : c->scales              ? "scales"
-                     : c->zeros               ? "zeros"
-                     : c->zeros_less_one != 0 ? "zeros_less_one"
-                                              : NULL;
+  const int blocks = !has_words(c) && !is_e4m3(c);
+  const char *name = blocks && c->group != 0                     ? "group"
+                     : blocks && c->scales                       ? "scales"
+                     : !has_words(c) && c->zeros                 ? "zeros"
+                     : !has_words(c) && c->zeros_less_one != 0   ? "zeros_less_one"
+                     : !is_e4m3(c) && c->group_outs != 0         ? "group_outs"
+                     : !is_e4m3(c) && c->scale_type != FOVEA_F32 ? "scale_type"
+                                                                 : NULL;
   if (!name) return FOVEA_OK;
-  return fovea_fail(
-      error, FOVEA_ERROR_UNUSED,
-      "codes.%s is set and would not be used: only GPTQ and AWQ have it, and blocks have all that they need", name);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "codes.%s is set and would not be used: codes.format does not have it", name);
 }
 
 static int is_group(int64_t group) {
   return group == 16 || group == 32 || group == 64 || group == FOVEA_DOT_PIECE;
+}
+
+static fovea_status check_group(const fovea_nn_codes *c, fovea_error *error) {
+  if (is_group(c->group) || c->group == c->in) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                    "codes.group is %jd; it must be 16, 32, 64, 128, or in, which is %jd: one scale for all dims",
+                    c->group, c->in);
 }
 
 static fovea_status check_words(const fovea_nn_codes *c, fovea_error *error) {
@@ -48,10 +65,14 @@ static fovea_status check_words(const fovea_nn_codes *c, fovea_error *error) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "codes.zeros_less_one is set and would not be used: AWQ stores zeros as they are");
   }
-  if (is_group(c->group) || c->group == c->in) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
-                    "codes.group is %jd; it must be 16, 32, 64, 128, or in, which is %jd: one scale for all dims",
-                    c->group, c->in);
+  return check_group(c, error);
+}
+
+static fovea_status check_e4m3(const fovea_nn_codes *c, fovea_error *error) {
+  const fovea_bounded bounds[] = {{"codes.group_outs", c->group_outs, 1, FOVEA_DIM_LIMIT},
+                                  fovea_bounded_type("codes.scale_type", c->scale_type)};
+  const fovea_status status = fovea_validate_bounds(NULL, bounds, 2, error);
+  return status ? status : check_group(c, error);
 }
 
 static fovea_nn_quantised_header header_of(const fovea_nn_codes *c) {
@@ -60,8 +81,9 @@ static fovea_nn_quantised_header header_of(const fovea_nn_codes *c) {
                                       .bits = (uint32_t)kind->bits,
                                       .in = c->in,
                                       .out = c->out,
-                                      .has_offsets = (uint32_t)kind->has_offsets};
-  header.group = kind->block ? (uint32_t)kind->group : is_group(c->group) ? (uint32_t)c->group : 0;
+                                      .has_offsets = (uint32_t)kind->has_offsets,
+                                      .is_e4m3 = (uint32_t)is_e4m3(c)};
+  header.group = kind->group ? (uint32_t)kind->group : is_group(c->group) ? (uint32_t)c->group : 0;
   memcpy(header.values, kind->values, sizeof header.values);
   return header;
 }
@@ -79,13 +101,14 @@ fovea_status fovea_nn_read_codes_call(const fovea_nn_codes *given, fovea_nn_code
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "codes.in %jd times codes.out %jd is more than 2^57", c->in,
                       c->out);
   }
-  const int block = fovea_nn_format_kinds[c->format].block;
-  if (block) {
-    status = check_multiple("in", c->in, block, error);
-    if (!status) status = check_unused(c, error);
-  } else {
+  status = check_unused(c, error);
+  if (status) return status;
+  if (has_words(c))
     status = check_words(c, error);
-  }
+  else if (is_e4m3(c))
+    status = check_e4m3(c, error);
+  else
+    status = check_multiple("in", c->in, fovea_nn_format_kinds[c->format].block, error);
   if (!status) call->header = header_of(c);
   return status;
 }
@@ -99,20 +122,22 @@ static fovea_claim claim_of(const void *data, int64_t bytes) {
 fovea_status fovea_nn_check_codes_memory(const fovea_nn_codes_call *call, const void *weights, fovea_error *error) {
   const fovea_nn_codes *c = &call->codes;
   const fovea_nn_format_kind *kind = &fovea_nn_format_kinds[c->format];
-  const int64_t groups = kind->block ? 0 : (c->in + c->group - 1) / c->group;
+  const int blocks = c->group == 0;
+  const int64_t groups = blocks ? 0 : fovea_nn_parts_of(c->in, c->group);
+  const int64_t scale_rows = is_e4m3(c) ? fovea_nn_parts_of(c->out, c->group_outs) : c->out;
   const struct {
     const char *name;
     const void *data;
     int64_t bytes;
   } inputs[] = {
-      {"data", c->data, kind->block ? c->in / kind->block * kind->block_bytes * c->out : c->in / 8 * 4 * c->out},
-      {"scales", c->scales, groups * c->out * 2},
+      {"data", c->data, has_words(c) ? c->in / 8 * 4 * c->out : c->in / kind->block * kind->block_bytes * c->out},
+      {"scales", c->scales, fovea_bytes(is_e4m3(c) ? c->scale_type : FOVEA_F16, groups * scale_rows)},
       {"zeros", c->zeros, groups * (c->out / 8) * 4},
   };
   const fovea_status status = fovea_nn_check_quantised_place(weights, error);
   if (status) return status;
   const fovea_claim output = claim_of(weights, fovea_nn_quantised_bytes(&call->header));
-  for (int i = 0; i < (kind->block ? 1 : 3); i++) {
+  for (int i = 0; i < (has_words(c) ? 3 : blocks ? 1 : 2); i++) {
     if (!inputs[i].data) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "codes.%s is NULL", inputs[i].name);
     const fovea_claim input = claim_of(inputs[i].data, inputs[i].bytes);
     if (fovea_claims_overlap(&output, &input))

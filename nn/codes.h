@@ -8,18 +8,18 @@
 
 /* A piece of an output's dims: a code each, and the groups' numbers. */
 typedef struct fovea_nn_codes_piece {
-  uint8_t codes[FOVEA_DOT_PIECE]; /* of 8 bits the value, of 4 bits the code */
+  uint8_t codes[FOVEA_DOT_PIECE]; /* of 8 bits the value, of 4 bits and of e4m3 the code */
   float scales[FOVEA_DOT_PIECE / 16], offsets[FOVEA_DOT_PIECE / 16];
 } fovea_nn_codes_piece;
 
 /* What a format is. */
 typedef struct fovea_nn_format_kind {
   int block, block_bytes;       /* dims of a block, and its bytes; 0: words with zero points */
-  int bits, group, has_offsets; /* as in the header of quantised weights */
+  int bits, group, has_offsets; /* as in the header of quantised weights; group 0: the caller's */
   int8_t values[16];
 } fovea_nn_format_kind;
 
-enum { FOVEA_NN_FORMATS = FOVEA_NN_FORMAT_AWQ + 1 };
+enum { FOVEA_NN_FORMATS = FOVEA_NN_FORMAT_E4M3 + 1 };
 extern const fovea_nn_format_kind fovea_nn_format_kinds[FOVEA_NN_FORMATS];
 
 /* A call that was read and checked. */

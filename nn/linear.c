@@ -87,10 +87,15 @@ static fovea_status check_mode(const fovea_nn_linear *linear, fovea_error *error
   return linear->mode == FOVEA_MODE_BF16 ? check_bf16(linear, error) : check_int8(linear, error);
 }
 
-/* Quantised weights of a layer in int8 mode: sums of a group are int32. */
-static fovea_status check_int8_dims(const fovea_nn_linear *linear, fovea_error *error) {
-  if (linear->mode != FOVEA_MODE_INT8 || linear->in <= FOVEA_NN_INT8_MOST_DIMS) return FOVEA_OK;
-  if (fovea_nn_quantised_header_of(linear->weights).group != 0) return FOVEA_OK;
+/* Quantised weights of a layer in int8 mode: values are integers, and sums of a group are int32. */
+static fovea_status check_int8_weights(const fovea_nn_linear *linear, fovea_error *error) {
+  if (linear->mode != FOVEA_MODE_INT8) return FOVEA_OK;
+  const fovea_nn_quantised_header header = fovea_nn_quantised_header_of(linear->weights);
+  if (header.is_e4m3)
+    return fovea_fail(
+        error, FOVEA_ERROR_ARGUMENT,
+        "mode is FOVEA_MODE_INT8, which takes codes of integers, and weights are FOVEA_NN_FORMAT_E4M3");
+  if (linear->in <= FOVEA_NN_INT8_MOST_DIMS || header.group != 0) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "in is %jd; with mode FOVEA_MODE_INT8 and one scale for all dims it must be at most %jd",
                     linear->in, FOVEA_NN_INT8_MOST_DIMS);
@@ -113,7 +118,7 @@ static fovea_status check_fields(const fovea_nn_linear *linear, fovea_error *err
   }
   if (linear->layout == FOVEA_NN_WEIGHTS_QUANTISED)
     status = fovea_nn_check_quantised(linear->weights, linear->in, linear->out, error);
-  if (!status) status = check_int8_dims(linear, error);
+  if (!status) status = check_int8_weights(linear, error);
   if (status) return status;
   const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   status = fovea_nn_check_matrix(&weights, 0, error);

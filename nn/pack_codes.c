@@ -32,6 +32,11 @@ static void write_piece(const fovea_nn_quantised_header *header, const fovea_nn_
   for (int64_t g = 0; g < groups; g++, numbers += FOVEA_NN_PANEL) *numbers = piece->scales[g];
   for (int64_t g = 0; header->has_offsets && g < groups; g++, numbers += FOVEA_NN_PANEL)
     *numbers = piece->offsets[g];
+  if (header->is_e4m3) {
+    uint8_t *codes = (uint8_t *)(numbers - lane) + lane;
+    for (int64_t d = 0; d < dims; d++) codes[d * FOVEA_NN_PANEL] = piece->codes[d];
+    return;
+  }
   for (int64_t w = 0; w < words; w++, numbers += FOVEA_NN_PANEL) {
     const uint32_t word = word_of(piece->codes, w, header->bits);
     memcpy(numbers, &word, sizeof word);

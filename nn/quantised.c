@@ -19,6 +19,7 @@ fovea_nn_coded_panels fovea_nn_coded_panels_of(const fovea_nn_linear *linear, in
       .bits = (int)header.bits,
       .group = header.group == 0 ? FOVEA_DOT_PIECE : (int)header.group,
       .has_offsets = (int)header.has_offsets,
+      .is_e4m3 = (int)header.is_e4m3,
   };
 }
 
@@ -46,6 +47,11 @@ static fovea_status check_header(const fovea_nn_quantised_header *header, fovea_
   if (header->has_offsets > 1) {
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "has_offsets of weights is %jd; it must be 0 or 1",
                       (int64_t)header->has_offsets);
+  }
+  if (header->is_e4m3 > (header->bits == 8 && !header->has_offsets)) {
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
+                      "is_e4m3 of weights is %jd; it must be 0, or 1 for codes of 8 bits without offsets",
+                      (int64_t)header->is_e4m3);
   }
   return FOVEA_OK;
 }

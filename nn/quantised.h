@@ -7,11 +7,12 @@
  *   uint32_t codes[words of the piece][16]
  *
  * A word holds the codes of neighbouring dims of one output, little-endian. 8 bits: dims 4i to 4i + 3, one a byte. 4
- * bits: dims 8i + j in the lower half of byte j, dims 8i + 4 + j in its upper half. Dims and outputs that do not exist
- * have codes whose value is 0, or scales and offsets of 0.
+ * bits: dims 8i + j in the lower half of byte j, dims 8i + 4 + j in its upper half. Codes of e4m3 take as many bytes, but
+ * the sixteen outputs of a dim lie side by side, codes[dims][16], since they become numbers by way of 16 bits. Dims and
+ * outputs that do not exist have codes whose value is 0, or scales and offsets of 0.
  *
  * The number of a weight is fl(value * scale), or with offsets fma(value, scale, offset). The value of 8 bits is the
- * signed byte, the value of 4 bits is values[code]. */
+ * signed byte, or the number of e4m3; the value of 4 bits is values[code]. */
 #ifndef FOVEA_NN_QUANTISED_H
 #define FOVEA_NN_QUANTISED_H
 
@@ -29,7 +30,8 @@ typedef struct fovea_nn_quantised_header {
   uint32_t group;  /* dims that share a scale: 16, 32, 64, 128; 0: all dims of an output */
   uint32_t has_offsets;
   int8_t values[16]; /* of 4 bits: the value of each code; of 8 bits: zeros */
-  uint8_t zeros[16];
+  uint32_t is_e4m3;  /* 1: codes are e4m3, of 8 bits without offsets */
+  uint8_t zeros[12];
 } fovea_nn_quantised_header;
 
 _Static_assert(sizeof(fovea_nn_quantised_header) == FOVEA_NN_QUANTISED_ALIGNMENT, "panels are aligned");

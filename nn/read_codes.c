@@ -1,7 +1,10 @@
 /* Reads the formats of quantised weights. Blocks are those of ggml-common.h, their numbers those of dequantize_row_*()
  * in ggml-quants.c (ggml-org/llama.cpp). Words with zero points are those of AutoGPTQ (QuantLinear.pack()) and AutoAWQ
- * (utils/packing_utils.py). All products are exact: f16 has 11 bits, scales within blocks have 6 or 8. */
+ * (utils/packing_utils.py). All products are exact: f16 has 11 bits, scales within blocks have 6 or 8. E4M3 is as
+ * compressed-tensors (initialize_qparams()) and DeepSeek-V3 (README_WEIGHTS.md) describe it. */
+#include "../arch/formats.h"
 #include "codes.h"
+#include "linear_finish.h"
 
 #if FOVEA_BUILDS_FORMATS
 
@@ -23,6 +26,7 @@ const fovea_nn_format_kind fovea_nn_format_kinds[FOVEA_NN_FORMATS] = {
     [FOVEA_NN_FORMAT_MXFP4] = {32, 17, 4, 32, 0, {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}},
     [FOVEA_NN_FORMAT_GPTQ] = {0, 0, 4, 0, 1, FROM_ZERO},
     [FOVEA_NN_FORMAT_AWQ] = {0, 0, 4, 0, 1, FROM_ZERO},
+    [FOVEA_NN_FORMAT_E4M3] = {1, 1, 8, 0, 0, {0}},
 };
 
 static float from_bits(uint32_t bits) {
@@ -170,10 +174,30 @@ static void read_words(const fovea_nn_codes *codes, int64_t out, int64_t dim, in
   }
 }
 
+/* The number at p. */
+static float number_at(const uint8_t *p, fovea_type type) {
+  if (type == FOVEA_F16) return half_at(p);
+  return from_bits(type == FOVEA_F32 ? word_at(p) : ((uint32_t)p[0] | (uint32_t)p[1] << 8) << 16);
+}
+
+static void read_e4m3(const fovea_nn_codes *codes, int64_t out, int64_t dim, int dims,
+                      fovea_nn_codes_piece *piece) {
+  const int64_t groups = fovea_nn_parts_of(codes->in, codes->group), first = dim / codes->group;
+  const int64_t row = out / codes->group_outs * groups;
+  const int group_dims = codes->group < FOVEA_DOT_PIECE ? (int)codes->group : FOVEA_DOT_PIECE;
+  memcpy(piece->codes, (const uint8_t *)codes->data + out * codes->in + dim, (size_t)dims);
+  for (int g = 0; g * group_dims < dims; g++) {
+    const int64_t bytes = fovea_bytes(codes->scale_type, row + first + g);
+    piece->scales[g] = number_at((const uint8_t *)codes->scales + bytes, codes->scale_type);
+  }
+}
+
 void fovea_nn_read_codes(const fovea_nn_codes *codes, int64_t out, int64_t dim, int dims,
                          fovea_nn_codes_piece *piece) {
   if (fovea_nn_format_kinds[codes->format].block == 0)
     read_words(codes, out, dim, dims, piece);
+  else if (codes->format == FOVEA_NN_FORMAT_E4M3)
+    read_e4m3(codes, out, dim, dims, piece);
   else
     read_blocks(codes, out, dim, dims, piece);
 }

@@ -27,7 +27,11 @@ typedef enum fovea_nn_format {
   /* 4 bits with zero points, (code - zero) * scale, in tensors of words of 32 bits, and scales of f16. W lies dims
    * first: qweight is (in / 8, out) of GPTQ, eight dims a word, and (in, out / 8) of AWQ, eight outputs a word. */
   FOVEA_NN_FORMAT_GPTQ = 10,
-  FOVEA_NN_FORMAT_AWQ = 11
+  FOVEA_NN_FORMAT_AWQ = 11,
+
+  /* Codes of fp8, OCP's e4m3 (PyTorch's float8_e4m3fn): the number of the code, times a scale. W is (out, in), a byte a
+   * weight, as compressed-tensors (vLLM), DeepSeek-V3 and Qwen publish it. */
+  FOVEA_NN_FORMAT_E4M3 = 12
 } fovea_nn_format;
 
 /* Quantised weights as an engine keeps them. Prepare it with fovea_nn_codes_init(). Pointers need no alignment. */
@@ -35,17 +39,24 @@ typedef struct fovea_nn_codes {
   size_t struct_size;     /* set by fovea_nn_codes_init() */
   fovea_nn_format format; /* of `data` */
   int64_t in, out;        /* of the layer. Of GPTQ and AWQ multiples of 8 */
-  const void *data;       /* the blocks, row by row; of GPTQ and AWQ qweight */
+  const void *data;       /* the blocks, row by row; of GPTQ and AWQ qweight; of E4M3 the codes, row by row */
 
-  /* Of GPTQ and AWQ; else their defaults. Dims that share a scale (group_size): 16, 32, 64, 128, or `in`: all. With
-   * `groups` of them in a column, scales are (groups, out) of f16, and zeros (qzeros) (groups, out / 8) of words.
-   * Dims must be in their order: a g_idx that is not (GPTQ's desc_act) needs the rows of x in its order instead. */
+  /* Of GPTQ, AWQ and E4M3; else their defaults. Dims that share a scale (group_size): 16, 32, 64, 128, or `in`: all.
+   * With `groups` of them in a row of W, scales are (groups, out) of f16, and zeros (qzeros) (groups, out / 8) of words.
+   * Dims must be in their order: a g_idx that is not (GPTQ's desc_act) needs the rows of x in its order instead. Of
+   * E4M3 scales are as said below, and there are no zeros. */
   int64_t group;      /* default 0 */
   const void *scales; /* default NULL */
   const void *zeros;  /* default NULL */
   /* GPTQ: 1 if zeros are stored less 1, as AutoGPTQ stores them (checkpoint_format "gptq"); 0 (default) if not
    * ("gptq_v2"). A stored 15 then stands for 16. */
   int zeros_less_one;
+
+  /* Of E4M3; else their defaults. Outputs that share a scale: scales (weight_scale, weight_scale_inv) are
+   * (outputs / group_outs, groups), both rounded up, of scale_type. One scale for W: group_outs = out, group = in. One
+   * for each output: group_outs = 1, group = in. Blocks of 128 x 128 (weight_block_size): 128 and 128. */
+  int64_t group_outs;    /* default 0 */
+  fovea_type scale_type; /* default FOVEA_F32 */
 } fovea_nn_codes;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_codes_init(). */

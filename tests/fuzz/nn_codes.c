@@ -8,17 +8,21 @@
 static fovea_nn_codes codes;
 static void *weights;
 static float *x, *y;
-enum { ROWS = 2, FORMATS = FOVEA_NN_FORMAT_AWQ + 1 };
+enum { ROWS = 2, FORMATS = FOVEA_NN_FORMAT_E4M3 + 1 };
 
 static int has_words(void) {
-  return codes.format >= FOVEA_NN_FORMAT_GPTQ;
+  return codes.format == FOVEA_NN_FORMAT_GPTQ || codes.format == FOVEA_NN_FORMAT_AWQ;
+}
+
+static int is_fp8(void) {
+  return codes.format == FOVEA_NN_FORMAT_E4M3;
 }
 
 /* Dims of a block, and its bytes. */
 static const struct {
   int dims, bytes;
-} blocks[FORMATS] = {{32, 34},   {32, 18},   {32, 20}, {32, 22}, {32, 24}, {256, 144},
-                     {256, 176}, {256, 210}, {32, 18}, {32, 17}, {8, 4},   {8, 4}};
+} blocks[FORMATS] = {{32, 34},   {32, 18}, {32, 20}, {32, 22}, {32, 24}, {256, 144}, {256, 176},
+                     {256, 210}, {32, 18}, {32, 17}, {8, 4},   {8, 4},   {1, 1}};
 
 static void *bytes_of(struct nn_scene *s, int64_t count) {
   const int64_t extent[] = {1, 1, 1};
@@ -36,6 +40,11 @@ static void make_memory(struct nn_scene *s) {
     codes.scales = bytes_of(s, groups * out * 2);
     codes.zeros = bytes_of(s, groups * (out / 8) * 4);
   }
+  if (can_be && is_fp8()) {
+    const int64_t groups = codes.group > 0 ? (in + codes.group - 1) / codes.group : 1;
+    const int64_t rows = codes.group_outs > 0 ? (out - 1) / codes.group_outs + 1 : 1;
+    codes.scales = bytes_of(s, groups * rows * (codes.scale_type == FOVEA_F32 ? 4 : 2));
+  }
   weights = bytes_of(s, size > 0 ? (int64_t)size + 64 : -1);
   if (weights) weights = (char *)weights + (64 - (uintptr_t)weights % 64) % 64;
   x = nn_tensor(s, ROWS, in, in, FOVEA_F32);
@@ -46,8 +55,14 @@ static void make_memory(struct nn_scene *s) {
 
 static void make(struct nn_scene *s) {
   static const struct field fields[] = {
-      C_FIELD(format, INTEGER),         C_FIELD(in, LONG),          C_FIELD(out, LONG), C_FIELD(group, LONG),
-      C_FIELD(zeros_less_one, INTEGER), C_FIELD(struct_size, SIZE),
+      C_FIELD(format, INTEGER),
+      C_FIELD(in, LONG),
+      C_FIELD(out, LONG),
+      C_FIELD(group, LONG),
+      C_FIELD(zeros_less_one, INTEGER),
+      C_FIELD(struct_size, SIZE),
+      C_FIELD(group_outs, LONG),
+      C_FIELD(scale_type, INTEGER),
   };
   const int format = (int)nn_below(s, FORMATS);
   fovea_nn_codes_init(&codes, (fovea_nn_format)format, 0, nn_size(s, 80), NULL);
@@ -57,6 +72,12 @@ static void make(struct nn_scene *s) {
     codes.out = codes.out * 8 % 160 + 8;
     codes.group = kind == 4 ? codes.in : INT64_C(16) << kind;
     codes.zeros_less_one = format == FOVEA_NN_FORMAT_GPTQ && nn_below(s, 2);
+  }
+  if (is_fp8()) {
+    const int64_t kind = nn_below(s, 5);
+    codes.group = kind == 4 ? codes.in : INT64_C(16) << kind;
+    codes.group_outs = nn_below(s, 2) ? 128 : 1 + nn_below(s, codes.out > 0 ? codes.out : 1);
+    codes.scale_type = (fovea_type)nn_below(s, 3);
   }
   NN_EDIT(s, &codes, fields);
   make_memory(s);
@@ -73,6 +94,7 @@ static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_erro
   linear.layout = FOVEA_NN_WEIGHTS_QUANTISED;
   fovea_nn_linear_rows_init(&rows, &linear, ROWS, x, y);
   const fovea_status exact = fovea_nn_linear_run(&linear, &rows, e, error);
+  if (is_fp8()) return exact;
   linear.mode = FOVEA_MODE_INT8;
   return exact ? exact : fovea_nn_linear_run(&linear, &rows, e, error);
 }
@@ -82,8 +104,11 @@ static int has_meaning(const struct nn_scene *s) {
   if (codes.struct_size != sizeof codes || (unsigned)codes.format >= FORMATS || codes.in < 1 || codes.out < 1)
     return 0;
   if (codes.in % blocks[codes.format].dims != 0 || !codes.data || !weights) return 0;
-  if (!has_words()) return codes.group == 0 && codes.zeros_less_one == 0;
   const int64_t g = codes.group;
+  const int has_type = is_fp8() ? (unsigned)codes.scale_type <= FOVEA_BF16 : codes.scale_type == FOVEA_F32;
+  if (!has_type || (is_fp8() ? codes.group_outs < 1 : codes.group_outs != 0)) return 0;
+  if (is_fp8()) return (g == 16 || g == 32 || g == 64 || g == 128 || g == codes.in) && codes.zeros_less_one == 0;
+  if (!has_words()) return g == 0 && codes.zeros_less_one == 0;
   return (g == 16 || g == 32 || g == 64 || g == 128 || g == codes.in) && codes.out % 8 == 0 &&
          (unsigned)codes.zeros_less_one <= (codes.format == FOVEA_NN_FORMAT_GPTQ);
 }

@@ -7,8 +7,8 @@
 /* Dims of a block, and its bytes; of GPTQ and AWQ eight codes and their word. */
 static const struct {
   int dims, bytes;
-} blocks[] = {{32, 34},   {32, 18},   {32, 20}, {32, 22}, {32, 24}, {256, 144},
-              {256, 176}, {256, 210}, {32, 18}, {32, 17}, {8, 4},   {8, 4}};
+} blocks[] = {{32, 34},   {32, 18}, {32, 20}, {32, 22}, {32, 24}, {256, 144}, {256, 176},
+              {256, 210}, {32, 18}, {32, 17}, {8, 4},   {8, 4},   {1, 1}};
 
 int64_t contract_codes_bytes(fovea_nn_format format, int64_t in, int64_t out) {
   return in * out / blocks[format].dims * blocks[format].bytes;
@@ -86,6 +86,32 @@ static float block_number(fovea_nn_format format, const uint8_t *block, int i) {
   }
 }
 
+/* OCP's e4m3: a sign, four bits of exponent with bias 7, three of fraction; no infinity, and one NaN of each sign. */
+static float e4m3_value(uint8_t code) {
+  const int exponent = code >> 3 & 15, fraction = code & 7;
+  const float sign = code & 0x80 ? -1.0f : 1.0f;
+  if ((code & 0x7f) == 0x7f) return NAN;
+  if (exponent == 0) return sign * ldexpf((float)fraction, -9);
+  return sign * ldexpf((float)(8 + fraction), exponent - 10);
+}
+
+static float scale_of_type(const uint8_t *bytes, fovea_type type) {
+  uint8_t wide[4] = {0, 0, bytes[0], bytes[1]};
+  float number;
+  if (type == FOVEA_F16) return contract_codes_half(bytes);
+  memcpy(&number, type == FOVEA_F32 ? bytes : wide, 4);
+  return number;
+}
+
+/* A block of weights, group_outs by group, has one scale; blocks lie row by row. */
+static float e4m3_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
+  const int64_t blocks_in_row = (c->in + c->group - 1) / c->group;
+  const int64_t block = out / c->group_outs * blocks_in_row + dim / c->group;
+  const uint8_t *scales = c->scales;
+  const float scale = scale_of_type(scales + block * (c->scale_type == FOVEA_F32 ? 4 : 2), c->scale_type);
+  return e4m3_value(((const uint8_t *)c->data)[out * c->in + dim]) * scale;
+}
+
 static int word_code(const void *words, int64_t word, int place) {
   return ((const uint8_t *)words)[word * 4 + place / 2] >> place % 2 * 4 & 15;
 }
@@ -101,6 +127,7 @@ static float zero_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
 }
 
 float contract_codes_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
+  if (c->format == FOVEA_NN_FORMAT_E4M3) return e4m3_number(c, out, dim);
   if (c->format >= FOVEA_NN_FORMAT_GPTQ) return zero_number(c, out, dim);
   const int dims = blocks[c->format].dims;
   const uint8_t *block = (const uint8_t *)c->data + (out * (c->in / dims) + dim / dims) * blocks[c->format].bytes;
@@ -111,7 +138,7 @@ float contract_codes_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
 
 float contract_codes_packed(const void *weights, int64_t out, int64_t dim) {
   const uint8_t *at = weights;
-  uint32_t bits, group, has_offsets;
+  uint32_t bits, group, has_offsets, is_e4m3;
   int64_t in, outs;
   int8_t values[16];
   memcpy(&bits, at + 4, 4);
@@ -120,6 +147,7 @@ float contract_codes_packed(const void *weights, int64_t out, int64_t dim) {
   memcpy(&group, at + 24, 4);
   memcpy(&has_offsets, at + 28, 4);
   memcpy(values, at + 32, 16);
+  memcpy(&is_e4m3, at + 48, 4);
   at += 64;
   const int64_t panels = (outs + 15) / 16, word_dims = 32 / bits;
   for (int64_t piece = 0;; piece += 128) {
@@ -134,6 +162,10 @@ float contract_codes_packed(const void *weights, int64_t out, int64_t dim) {
     const uint8_t *code = at + (rows - (dims + word_dims - 1) / word_dims + word) * 64 + i % 4;
     const int value = bits == 8 ? (int8_t)*code : values[i < 4 ? *code & 15 : *code >> 4];
     float scale, offset;
+    if (is_e4m3) { /* sixteen outputs of a dim side by side */
+      memcpy(&scale, at + g * 64, 4);
+      return e4m3_value(at[groups * 64 + d * 16 - out % 16 * 3]) * scale;
+    }
     memcpy(&scale, at + g * 64, 4);
     memcpy(&offset, at + (groups + g) * 64, 4);
     return has_offsets ? fmaf((float)value, scale, offset) : (float)value * scale;

@@ -4,7 +4,7 @@
 
 #include <fovea/weights.h>
 
-/* Bytes of `data` for a layer. Zero points and scales of GPTQ and AWQ are not among them. */
+/* Bytes of `data` for a layer. Scales and zero points that lie apart are not among them. */
 int64_t contract_codes_bytes(fovea_nn_format format, int64_t in, int64_t out);
 
 /* The number of output `out` for dim `dim`. */

@@ -1,5 +1,5 @@
 /* Quantised weights: packed from the bytes of each format, a layer has the bits of the existing f32 layer with the
- * numbers that contract_codes.c reads from these bytes. These numbers are those of gguf (codes.inc). What is refused,
+ * numbers that contract_codes.c reads from these bytes. These numbers are those of gguf and ml_dtypes (codes.inc). What is refused,
  * and that nothing is written then. */
 #include "nn/contract_codes.h"
 #include "nn/layer.h"
@@ -13,13 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMATS = FOVEA_NN_FORMAT_AWQ + 1 };
+enum { FORMATS = FOVEA_NN_FORMAT_E4M3 + 1 };
 
 static int has_words(fovea_nn_format format) {
-  return format >= FOVEA_NN_FORMAT_GPTQ;
+  return format == FOVEA_NN_FORMAT_GPTQ || format == FOVEA_NN_FORMAT_AWQ;
 }
 
 /* ---- Weights ---------------------------------------------------------------------------------------------------- */
+
+/* Sizes of a layer, and of what shares a scale, if the format leaves that to the caller. */
+struct coded_size {
+  int64_t in, out, group, group_outs;
+};
 
 /* Codes with all that belongs to them, between guard pages; what they become; and their numbers. */
 struct coded {
@@ -41,6 +46,19 @@ static void draw_half(uint8_t *to, int special, struct generator *generator) {
   to[1] = special && bits >> 32 & 1 ? (uint8_t)(bits >> 8) : (uint8_t)(0x24 + (bits >> 8) % 16);
 }
 
+/* Scales of e4m3 are finite, or any. Only the first output may have NaN among its codes: a row has NaN, or has not. */
+static void draw_fp8(struct coded *coded, int special, struct generator *generator) {
+  const fovea_type type = coded->codes.scale_type;
+  const size_t bytes = type == FOVEA_F32 ? 4 : 2;
+  for (size_t i = special ? (size_t)coded->codes.in : 0; i < coded->data.size; i++)
+    if ((coded->data.data[i] & 0x7f) == 0x7f) coded->data.data[i] ^= 1;
+  for (size_t i = 0; i < coded->scales.size; i += bytes) {
+    uint8_t *top = coded->scales.data + i + bytes - 1;
+    if (!special || generator_below(generator, 2))
+      *top = (uint8_t)((*top & 0x80) + (type == FOVEA_F16 ? 0x28 : 0x3c) + *top % 4);
+  }
+}
+
 /* Where the numbers of blocks are. */
 static void draw_numbers(struct coded *coded, int special, struct generator *generator) {
   static const struct {
@@ -50,6 +68,7 @@ static void draw_numbers(struct coded *coded, int special, struct generator *gen
   const fovea_nn_format format = coded->codes.format;
   for (size_t i = 0; has_words(format) && i < coded->scales.size; i += 2)
     draw_half(coded->scales.data + i, 0, generator);
+  if (format == FOVEA_NN_FORMAT_E4M3) draw_fp8(coded, special, generator);
   for (size_t i = 0; format == FOVEA_NN_FORMAT_MXFP4 && !special && i < coded->data.size; i += 17)
     coded->data.data[i] = (uint8_t)(120 + coded->data.data[i] % 16);
   if (format >= FOVEA_NN_FORMAT_MXFP4) return;
@@ -69,18 +88,26 @@ static void pack(struct coded *coded, int threads) {
   guarded_make_read_only(&coded->packed);
 }
 
-static struct coded coded_create(fovea_nn_format format, int64_t in, int64_t out, int64_t group, int special,
+static struct coded coded_create(fovea_nn_format format, struct coded_size size, int special,
                                  struct generator *generator) {
+  const int64_t in = size.in, out = size.out, groups = size.group ? (in + size.group - 1) / size.group : 0;
   struct coded coded = {.data = random_bytes(contract_codes_bytes(format, in, out), generator)};
   fovea_nn_codes_init(&coded.codes, format, in, out, coded.data.data);
   if (has_words(format)) {
-    const int64_t groups = (in + group - 1) / group;
     coded.scales = random_bytes(groups * out * 2, generator);
     coded.zeros = random_bytes(groups * (out / 8) * 4, generator);
-    coded.codes.group = group;
+    coded.codes.group = size.group;
     coded.codes.scales = coded.scales.data;
     coded.codes.zeros = coded.zeros.data;
     coded.codes.zeros_less_one = format == FOVEA_NN_FORMAT_GPTQ && generator_below(generator, 2);
+  }
+  if (format == FOVEA_NN_FORMAT_E4M3) {
+    const int64_t rows = (out + size.group_outs - 1) / size.group_outs;
+    coded.codes.group = size.group;
+    coded.codes.group_outs = size.group_outs;
+    coded.codes.scale_type = (fovea_type)generator_below(generator, 3);
+    coded.scales = random_bytes(groups * rows * (coded.codes.scale_type == FOVEA_F32 ? 4 : 2), generator);
+    coded.codes.scales = coded.scales.data;
   }
   draw_numbers(&coded, special, generator);
   pack(&coded, 1);
@@ -93,10 +120,8 @@ static struct coded coded_create(fovea_nn_format format, int64_t in, int64_t out
 static void coded_destroy(struct coded *coded) {
   guarded_destroy(&coded->data);
   guarded_destroy(&coded->packed);
-  if (has_words(coded->codes.format)) {
-    guarded_destroy(&coded->scales);
-    guarded_destroy(&coded->zeros);
-  }
+  if (coded->codes.scales) guarded_destroy(&coded->scales);
+  if (coded->codes.zeros) guarded_destroy(&coded->zeros);
   free(coded->numbers);
 }
 
@@ -108,7 +133,7 @@ static uint32_t bits_of_number(float number) {
 
 /* ---- Formats ---------------------------------------------------------------------------------------------------- */
 
-/* What gguf reads from the same bytes, bit for bit. */
+/* What gguf and ml_dtypes read from the same bytes, bit for bit. */
 static void test_published(void **state) {
   static const struct {
     fovea_nn_format format;
@@ -121,22 +146,27 @@ static void test_published(void **state) {
   for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
     fovea_nn_codes codes;
     fovea_nn_codes_init(&codes, published[i].format, 256, 1, published[i].bytes);
+    if (published[i].format == FOVEA_NN_FORMAT_E4M3) { /* the scale lies after the codes */
+      codes.group = 256, codes.group_outs = 1;
+      codes.scales = published[i].bytes + 256;
+    }
     for (int64_t d = 0; d < 256; d++)
       assert_int_equal(bits_of_number(contract_codes_number(&codes, 0, d)), published[i].numbers[d]);
   }
 }
 
 /* Sizes that no piece, panel or group of panels divides, if the format allows it. */
-struct coded_size {
-  int64_t in, out, group;
-};
-
 static int sizes_of(fovea_nn_format format, struct coded_size sizes[6]) {
-  static const struct coded_size blocks[] = {{32, 1, 0}, {160, 17, 0}, {416, 100, 0}, {128, 64, 0}, {96, 200, 0}};
-  static const struct coded_size large[] = {{256, 1, 0}, {512, 70, 0}, {768, 33, 0}};
-  static const struct coded_size words[] = {{8, 8, 8},      {40, 72, 16},   {136, 104, 128},
-                                            {200, 64, 200}, {264, 136, 64}, {320, 24, 32}};
+  static const struct coded_size blocks[] = {
+      {32, 1, 0, 0}, {160, 17, 0, 0}, {416, 100, 0, 0}, {128, 64, 0, 0}, {96, 200, 0, 0}};
+  static const struct coded_size large[] = {{256, 1, 0, 0}, {512, 70, 0, 0}, {768, 33, 0, 0}};
+  static const struct coded_size words[] = {{8, 8, 8, 0},      {40, 72, 16, 0},   {136, 104, 128, 0},
+                                            {200, 64, 200, 0}, {264, 136, 64, 0}, {320, 24, 32, 0}};
+  /* One scale; one for each output; blocks of 128 x 128, of few rows, of one row; outputs before and after a block. */
+  static const struct coded_size fp8[] = {{1, 1, 1, 1},         {130, 33, 130, 33}, {261, 100, 261, 1},
+                                          {300, 200, 128, 128}, {70, 40, 128, 128}, {142, 65, 32, 7}};
   const int is_large = format >= FOVEA_NN_FORMAT_Q4_K && format <= FOVEA_NN_FORMAT_Q6_K;
+  if (format == FOVEA_NN_FORMAT_E4M3) return memcpy(sizes, fp8, sizeof fp8), 6;
   if (has_words(format)) return memcpy(sizes, words, sizeof words), 6;
   if (is_large) return memcpy(sizes, large, sizeof large), 3;
   return memcpy(sizes, blocks, sizeof blocks), 5;
@@ -151,7 +181,7 @@ static void test_packed(void **state) {
     const int count = sizes_of((fovea_nn_format)format, sizes);
     for (int i = 0; i < count; i++) {
       const int64_t in = sizes[i].in, out = sizes[i].out;
-      struct coded coded = coded_create((fovea_nn_format)format, in, out, sizes[i].group, 0, &generator);
+      struct coded coded = coded_create((fovea_nn_format)format, sizes[i], 0, &generator);
       for (int64_t j = 0; j < in * out; j++) {
         const float got = contract_codes_packed(coded.packed.data, j / in, j % in);
         if (bits_of_number(got) != bits_of_number(coded.numbers[j]))
@@ -220,8 +250,7 @@ static void test_layers(void **state) {
     struct coded_size sizes[6];
     const int count = sizes_of((fovea_nn_format)format, sizes);
     for (int i = 0; i < count; i++) {
-      struct coded coded =
-          coded_create((fovea_nn_format)format, sizes[i].in, sizes[i].out, sizes[i].group, 0, &generator);
+      struct coded coded = coded_create((fovea_nn_format)format, sizes[i], 0, &generator);
       for (size_t j = 0; j < sizeof rows / sizeof rows[0]; j++) {
         const struct coded_rows c = {.rows = rows[j],
                                      .x_type = (fovea_type)generator_below(&generator, 3),
@@ -239,7 +268,7 @@ static void test_special(void **state) {
   struct generator generator = {33};
   (void)state;
   for (int format = 0; format < FORMATS; format++) {
-    struct coded coded = coded_create((fovea_nn_format)format, 256, 40, 32, 1, &generator);
+    struct coded coded = coded_create((fovea_nn_format)format, (struct coded_size){256, 40, 32, 16}, 1, &generator);
     for (int64_t rows = 1; rows <= 9; rows += 4) {
       const struct coded_rows c = {.rows = rows, .special = 20};
       check_layer(&coded, &c, &generator);
@@ -253,9 +282,11 @@ static void test_special(void **state) {
 static void test_wide(void **state) {
   struct generator generator = {34};
   (void)state;
-  static const fovea_nn_format formats[] = {FOVEA_NN_FORMAT_Q8_0, FOVEA_NN_FORMAT_IQ4_NL, FOVEA_NN_FORMAT_Q5_1};
-  for (int i = 0; i < 3; i++) {
-    struct coded coded = coded_create(formats[i], 288, 3301, 0, 0, &generator);
+  static const fovea_nn_format formats[] = {FOVEA_NN_FORMAT_Q8_0, FOVEA_NN_FORMAT_IQ4_NL, FOVEA_NN_FORMAT_Q5_1,
+                                            FOVEA_NN_FORMAT_E4M3};
+  for (int i = 0; i < 4; i++) {
+    const struct coded_size size = {288, 3301, i == 3 ? 128 : 0, i == 3 ? 128 : 0};
+    struct coded coded = coded_create(formats[i], size, 0, &generator);
     for (int64_t rows = 1; rows <= 33; rows += 8) {
       const struct coded_rows c = {.rows = rows};
       check_layer(&coded, &c, &generator);
@@ -277,7 +308,7 @@ static void test_attention(void **state) {
   (void)state;
   for (int i = 0; i < LENGTH * DIM; i++) x[i] = generator_uniform(&generator);
   for (int i = 0; i < 4; i++) {
-    coded[i] = coded_create(FOVEA_NN_FORMAT_Q4_1, DIM, DIM, 0, 0, &generator);
+    coded[i] = coded_create(FOVEA_NN_FORMAT_Q4_1, (struct coded_size){DIM, DIM, 0, 0}, 0, &generator);
     fovea_nn_linear_init(&layers[0][i], DIM, DIM, coded[i].numbers);
     fovea_nn_linear_init(&layers[1][i], DIM, DIM, coded[i].packed.data);
     layers[1][i].layout = FOVEA_NN_WEIGHTS_QUANTISED;
@@ -324,7 +355,7 @@ static void test_refused_codes(void **state) {
   REFUSED(in, 0, FOVEA_ERROR_ARGUMENT, "codes.in is 0");
   REFUSED(out, -1, FOVEA_ERROR_ARGUMENT, "codes.out is -1");
   REFUSED(out, INT64_C(1) << 60, FOVEA_ERROR_ARGUMENT, "codes.out is");
-  REFUSED(format, (fovea_nn_format)FORMATS, FOVEA_ERROR_ARGUMENT, "codes.format is 12");
+  REFUSED(format, (fovea_nn_format)FORMATS, FOVEA_ERROR_ARGUMENT, "codes.format is 13");
   REFUSED(format, FOVEA_NN_FORMAT_Q6_K, FOVEA_ERROR_ARGUMENT,
           "codes.in is 64; of this format it must be a multiple of 256");
   REFUSED(data, NULL, FOVEA_ERROR_ARGUMENT, "codes.data is NULL");
@@ -333,6 +364,8 @@ static void test_refused_codes(void **state) {
   REFUSED(scales, data, FOVEA_ERROR_UNUSED, "codes.scales is set and would not be used");
   REFUSED(zeros, data, FOVEA_ERROR_UNUSED, "codes.zeros is set and would not be used");
   REFUSED(zeros_less_one, 1, FOVEA_ERROR_UNUSED, "codes.zeros_less_one is set and would not be used");
+  REFUSED(group_outs, 1, FOVEA_ERROR_UNUSED, "codes.group_outs is set and would not be used");
+  REFUSED(scale_type, FOVEA_F16, FOVEA_ERROR_UNUSED, "codes.scale_type is set and would not be used");
   REFUSED(struct_size, sizeof codes - 1, FOVEA_ERROR_ARGUMENT, "codes.struct_size is");
   codes = good;
   assert_refused(&codes, NULL, FOVEA_ERROR_ARGUMENT, "weights is NULL");
@@ -361,8 +394,41 @@ static void test_refused_words(void **state) {
   REFUSED(zeros, NULL, FOVEA_ERROR_ARGUMENT, "codes.zeros is NULL");
   REFUSED(zeros, weights, FOVEA_ERROR_ARGUMENT, "weights shares memory with codes.zeros");
   REFUSED(zeros_less_one, 2, FOVEA_ERROR_ARGUMENT, "codes.zeros_less_one is 2");
+  REFUSED(group_outs, 128, FOVEA_ERROR_UNUSED, "codes.group_outs is set and would not be used");
+  REFUSED(scale_type, FOVEA_BF16, FOVEA_ERROR_UNUSED, "codes.scale_type is set and would not be used");
   codes = good, codes.format = FOVEA_NN_FORMAT_AWQ, codes.zeros_less_one = 1;
   assert_refused(&codes, weights, FOVEA_ERROR_UNUSED, "codes.zeros_less_one is set and would not be used");
+}
+
+/* int8 mode multiplies integers. */
+static void test_refused_fp8(void **state) {
+  _Alignas(64) static unsigned char data[4096], weights[4096 + 64];
+  static const float x[60];
+  float y = 7;
+  fovea_nn_codes codes;
+  fovea_nn_linear linear;
+  fovea_nn_linear_rows rows;
+  fovea_error error;
+  (void)state;
+  fovea_nn_codes_init(&codes, FOVEA_NN_FORMAT_E4M3, 60, 1, data);
+  codes.group = codes.group_outs = 128;
+  codes.scales = data;
+  const fovea_nn_codes good = codes;
+  REFUSED(group, 0, FOVEA_ERROR_ARGUMENT, "codes.group is 0; it must be 16, 32, 64, 128, or in, which is 60");
+  REFUSED(group_outs, 0, FOVEA_ERROR_ARGUMENT, "codes.group_outs is 0");
+  REFUSED(scale_type, (fovea_type)3, FOVEA_ERROR_ARGUMENT, "codes.scale_type is 3");
+  REFUSED(scales, NULL, FOVEA_ERROR_ARGUMENT, "codes.scales is NULL");
+  REFUSED(scales, weights + 60, FOVEA_ERROR_ARGUMENT, "weights shares memory with codes.scales");
+  REFUSED(zeros, data, FOVEA_ERROR_UNUSED, "codes.zeros is set and would not be used");
+  REFUSED(zeros_less_one, 1, FOVEA_ERROR_UNUSED, "codes.zeros_less_one is set and would not be used");
+  assert_int_equal(fovea_nn_pack_codes(&good, weights, NULL, NULL), FOVEA_OK);
+  fovea_nn_linear_init(&linear, 60, 1, weights);
+  linear.layout = FOVEA_NN_WEIGHTS_QUANTISED;
+  linear.mode = FOVEA_MODE_INT8;
+  fovea_nn_linear_rows_init(&rows, &linear, 1, x, &y);
+  assert_int_equal(fovea_nn_linear_run(&linear, &rows, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "linear.mode is FOVEA_MODE_INT8, which takes codes of integers");
+  assert_true(y == 7);
 }
 
 static void assert_layer_refused(const fovea_nn_linear *linear, void *y, fovea_status expected, const char *text) {
@@ -400,15 +466,16 @@ static void test_refused_layers(void **state) {
   assert_layer_refused(&linear, weights + 1024, FOVEA_ERROR_ARGUMENT, "y shares memory with weights");
   assert_int_equal(fovea_nn_pack(&linear, y, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_error_says(&error, "linear.layout is FOVEA_NN_WEIGHTS_QUANTISED");
-  /* Fields of the header: bits, group, has_offsets. */
+  /* Fields of the header: bits, group, has_offsets, is_e4m3. */
   static const struct {
     int at;
     unsigned char value;
     const char *text;
   } headers[] = {{4, 5, "linear.weights hold codes of 5 bits"},
                  {24, 33, "linear.weights have a scale for each 33 dims"},
-                 {28, 2, "linear.has_offsets of weights is 2"}};
-  for (int i = 0; i < 3; i++) {
+                 {28, 2, "linear.has_offsets of weights is 2"},
+                 {48, 2, "linear.is_e4m3 of weights is 2"}};
+  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
     const unsigned char before = weights[headers[i].at];
     weights[headers[i].at] = headers[i].value;
     assert_layer_refused(&linear, y, FOVEA_ERROR_ARGUMENT, headers[i].text);
@@ -418,11 +485,11 @@ static void test_refused_layers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_published),      cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_layers),         cmocka_unit_test(test_special),
-      cmocka_unit_test(test_wide),           cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_refused_codes),  cmocka_unit_test(test_refused_words),
-      cmocka_unit_test(test_refused_layers),
+      cmocka_unit_test(test_published),     cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_layers),        cmocka_unit_test(test_special),
+      cmocka_unit_test(test_wide),          cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_refused_codes), cmocka_unit_test(test_refused_words),
+      cmocka_unit_test(test_refused_fp8),   cmocka_unit_test(test_refused_layers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,8 +59,8 @@ static void test_pack(void **state) {
 
 /* Blocks whose scales and minima are subnormal f16 numbers, too; scales of MXFP4 are subnormal f32 numbers. */
 static void act_codes(void) {
-  static const fovea_nn_format formats[] = {FOVEA_NN_FORMAT_Q8_0, FOVEA_NN_FORMAT_Q4_1, FOVEA_NN_FORMAT_Q4_K,
-                                            FOVEA_NN_FORMAT_Q6_K, FOVEA_NN_FORMAT_MXFP4};
+  static const fovea_nn_format formats[] = {FOVEA_NN_FORMAT_Q8_0, FOVEA_NN_FORMAT_Q4_1,  FOVEA_NN_FORMAT_Q4_K,
+                                            FOVEA_NN_FORMAT_Q6_K, FOVEA_NN_FORMAT_MXFP4, FOVEA_NN_FORMAT_E4M3};
   enum { IN = 256, OUT = 20, ROWS = 11 };
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
     size_t size = 0;
@@ -68,6 +68,11 @@ static void act_codes(void) {
     fovea_nn_linear linear;
     fovea_nn_linear_rows rows;
     fovea_nn_codes_init(&codes, formats[i], IN, OUT, halves);
+    if (formats[i] == FOVEA_NN_FORMAT_E4M3) { /* of bf16 the same bytes are subnormal, too */
+      codes.group = 16, codes.group_outs = 1;
+      codes.scale_type = FOVEA_BF16;
+      codes.scales = halves;
+    }
     everywhere_keep(fovea_nn_codes_size(&codes, &size, NULL));
     void *packed = everywhere_room(size);
     execution.isa = everywhere_isa;

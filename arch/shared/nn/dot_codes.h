@@ -14,42 +14,43 @@
 
 #if FOVEA_BUILDS_FORMATS
 
-/* Bytes from a register tile's first vector to vector `v`. */
-#define CODED_VECTOR(v) ((v)*LANES / FOVEA_NN_PANEL * stride + (v)*LANES % FOVEA_NN_PANEL * (int)sizeof(float))
+/* Bytes from a register tile's first vector to vector `v`, `step` bytes an output. */
+#define CODED_VECTOR(v, step) ((v)*LANES / FOVEA_NN_PANEL * stride + (v)*LANES % FOVEA_NN_PANEL * (int)(step))
 
-/* Prefetches one line of each of a register tile's panels, from `at` on, line after line: so the CPU sees a stream, and
+/* Prefetches as many lines as a row of `row` bytes of each of a register tile's panels has, from `at` on, line after line: so the CPU sees a stream, and
  * runs ahead of it by itself. The tile reads lines of its panels in turn, which no CPU takes for a stream. CPUs do not
  * run into the next page, so lines one page ahead are prefetched into the second-level cache. */
-enum { CODED_PAGE = 4096 };
-FOVEA_INLINE const char *coded_prefetch(const int vectors, const char *at) {
-  const int lines = vectors * LANES > FOVEA_NN_PANEL ? vectors * LANES / FOVEA_NN_PANEL : 1;
+enum { CODED_LINE = 64, CODED_PAGE = 4096 };
+FOVEA_INLINE const char *coded_prefetch(const int vectors, const int row, const char *at) {
+  const int bytes = vectors * LANES > FOVEA_NN_PANEL ? vectors * LANES / FOVEA_NN_PANEL * row : row;
   FOVEA_UNROLL
-  for (int i = 0; i < lines; i++) {
-    __builtin_prefetch(at + i * CODED_ROW, 0, 3);
-    __builtin_prefetch(at + i * CODED_ROW + CODED_PAGE, 0, 2);
+  for (int i = 0; i < bytes; i += CODED_LINE) {
+    __builtin_prefetch(at + i, 0, 3);
+    __builtin_prefetch(at + i + CODED_PAGE, 0, 2);
   }
-  return at + lines * CODED_ROW;
+  return at + bytes;
 }
 
 /* One dim of the words. */
-FOVEA_INLINE void coded_dim(const int vectors, const int rows, const int bits, const int i, const float *x,
+FOVEA_INLINE void coded_dim(const int vectors, const int rows, const int kind, const int i, const float *x,
                             int64_t x_stride, const coded_values *values, const coded_words *words,
                             const vec *scales, const vec *offsets, dot_tile *tile) {
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
-    const vec number = vec_fma(coded_value(&words[v], i, bits, values), scales[v], offsets[v]);
+    const vec number = vec_fma(coded_value(&words[v], i, kind, values), scales[v], offsets[v]);
     FOVEA_UNROLL
     for (int n = 0; n < rows; n++) tile->sum[n][v] = vec_fma_number(number, x[n * x_stride + i], tile->sum[n][v]);
   }
 }
 
-FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vectors, const int rows, const int bits,
+FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vectors, const int rows, const int kind,
                              int row, int vector) {
   const fovea_nn_coded_panels *panels = &args->weights;
-  const int word_dims = 32 / bits, groups = coded_groups(panels), has_offsets = panels->has_offsets;
+  const int word_dims = coded_word_dims(kind), groups = coded_groups(panels);
+  const int has_offsets = kind != CODED_E4M3 && panels->has_offsets;
   const float *x = args->x + row * args->x_stride;
   const coded_values values = coded_values_of(panels);
-  const char *scales_at = coded_lanes(panels, vector), *codes = scales_at + groups * (1 + has_offsets) * CODED_ROW;
+  const char *scales_at = coded_lanes(panels, vector, sizeof(float)), *codes = coded_codes(panels, vector, kind);
   const char *ahead = scales_at + args->ahead;
   const int64_t x_stride = args->x_stride, stride = panels->stride;
   dot_tile tile;
@@ -58,26 +59,26 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
   for (int dim = 0; dim < panels->dims; scales_at += CODED_ROW) {
     const int end = panels->dims - dim < panels->group ? panels->dims : dim + panels->group;
     vec scales[4], offsets[4];
-    ahead = coded_prefetch(vectors, ahead);
-    if (has_offsets) ahead = coded_prefetch(vectors, ahead);
+    ahead = coded_prefetch(vectors, CODED_ROW, ahead);
+    if (has_offsets) ahead = coded_prefetch(vectors, CODED_ROW, ahead);
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
-      const char *at = scales_at + CODED_VECTOR(v);
+      const char *at = scales_at + CODED_VECTOR(v, sizeof(float));
       scales[v] = coded_numbers(at);
       offsets[v] = has_offsets ? coded_numbers(at + groups * CODED_ROW) : vec_set1(-0.0f);
     }
     FOVEA_NO_UNROLL
-    for (; dim < end; dim += word_dims, x += word_dims, codes += CODED_ROW) {
+    for (; dim < end; dim += word_dims, x += word_dims, codes += coded_row(kind)) {
       coded_words words[4];
-      ahead = coded_prefetch(vectors, ahead);
+      ahead = coded_prefetch(vectors, coded_row(kind), ahead);
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) {
-        words[v] = coded_load(codes + CODED_VECTOR(v), bits, &values);
+        words[v] = coded_load(codes + CODED_VECTOR(v, coded_step(kind)), kind, &values);
       }
       FOVEA_UNROLL
       for (int i = 0; i < word_dims; i += 2) {
-        coded_dim(vectors, rows, bits, i + 1, x, x_stride, &values, words, scales, offsets, &tile);
-        coded_dim(vectors, rows, bits, i, x, x_stride, &values, words, scales, offsets, &tile);
+        coded_dim(vectors, rows, kind, i + 1, x, x_stride, &values, words, scales, offsets, &tile);
+        coded_dim(vectors, rows, kind, i, x, x_stride, &values, words, scales, offsets, &tile);
       }
     }
   }
@@ -86,10 +87,13 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
 
 #define CODED_TILE(name, vectors, rows)                                                                            \
   FOVEA_NOINLINE void name(const fovea_nn_dot_codes_args *args, int row, int vector) {                             \
-    if (args->weights.bits == 4)                                                                                   \
-      coded_tile(args, vectors, rows, 4, row, vector);                                                             \
+    const int kind = coded_kind(&args->weights);                                                                   \
+    if (kind == CODED_4)                                                                                           \
+      coded_tile(args, vectors, rows, CODED_4, row, vector);                                                       \
+    else if (kind == CODED_8)                                                                                      \
+      coded_tile(args, vectors, rows, CODED_8, row, vector);                                                       \
     else                                                                                                           \
-      coded_tile(args, vectors, rows, 8, row, vector);                                                             \
+      coded_tile(args, vectors, rows, CODED_E4M3, row, vector);                                                    \
   }
 #if FOVEA_NN_CODED_ROWS > 2
 CODED_TILE(coded_most, FOVEA_NN_CODED_VECTORS, FOVEA_NN_CODED_ROWS)
