@@ -37,6 +37,12 @@ typedef struct fovea_nn_coded_panels {
   int group; /* dims that share a scale, up to FOVEA_DOT_PIECE */
   int has_offsets;
   int is_e4m3; /* of 8 bits, without offsets */
+
+  /* Groups whose dims are scattered, of 4 bits with offsets: the panels have codes only. For widen_codes() alone. */
+  const uint32_t *dim_groups; /* of each dim; NULL: no such groups */
+  int64_t groups;             /* of the layer */
+  const char *numbers;        /* scales of the first panel's groups, and offsets */
+  int64_t number_stride;      /* bytes from panel to panel */
 } fovea_nn_coded_panels;
 
 /* Rows for which codes, and panels of 16 bits, are converted to f32 in registers. More rows share a copy as f32. */

@@ -31,13 +31,14 @@ static int is_e4m3(const fovea_nn_codes *c) {
 /* What the format does not have. */
 static fovea_status check_unused(const fovea_nn_codes *c, fovea_error *error) {
   const int blocks = !has_words(c) && !is_e4m3(c);
-  const char *name = blocks && c->group != 0                     ? "group"
-                     : blocks && c->scales                       ? "scales"
-                     : !has_words(c) && c->zeros                 ? "zeros"
-                     : !has_words(c) && c->zeros_less_one != 0   ? "zeros_less_one"
-                     : !is_e4m3(c) && c->group_outs != 0         ? "group_outs"
-                     : !is_e4m3(c) && c->scale_type != FOVEA_F32 ? "scale_type"
-                                                                 : NULL;
+  const char *name = blocks && c->group != 0                         ? "group"
+                     : blocks && c->scales                           ? "scales"
+                     : !has_words(c) && c->zeros                     ? "zeros"
+                     : !has_words(c) && c->zeros_less_one != 0       ? "zeros_less_one"
+                     : !is_e4m3(c) && c->group_outs != 0             ? "group_outs"
+                     : !is_e4m3(c) && c->scale_type != FOVEA_F32     ? "scale_type"
+                     : c->g_idx && c->format != FOVEA_NN_FORMAT_GPTQ ? "g_idx"
+                                                                     : NULL;
   if (!name) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
                     "codes.%s is set and would not be used: codes.format does not have it", name);
@@ -82,7 +83,8 @@ static fovea_nn_quantised_header header_of(const fovea_nn_codes *c) {
                                       .in = c->in,
                                       .out = c->out,
                                       .has_offsets = (uint32_t)kind->has_offsets,
-                                      .is_e4m3 = (uint32_t)is_e4m3(c)};
+                                      .is_e4m3 = (uint32_t)is_e4m3(c),
+                                      .is_scattered = c->g_idx && c->group < c->in};
   header.group = kind->group ? (uint32_t)kind->group : is_group(c->group) ? (uint32_t)c->group : 0;
   memcpy(header.values, kind->values, sizeof header.values);
   return header;
@@ -119,6 +121,16 @@ static fovea_claim claim_of(const void *data, int64_t bytes) {
   return fovea_claim_rows(data, 8, 1, 0, 1, 0, bytes);
 }
 
+static fovea_status check_groups(const fovea_nn_codes *c, int64_t groups, fovea_error *error) {
+  for (int64_t d = 0; c->g_idx && d < c->in; d++) {
+    const uint32_t group = fovea_nn_group_of(c, d);
+    if (group < groups) continue;
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "codes.g_idx[%jd] is %jd; it must be 0 to %jd", d,
+                      (int64_t)(int32_t)group, groups - 1);
+  }
+  return FOVEA_OK;
+}
+
 fovea_status fovea_nn_check_codes_memory(const fovea_nn_codes_call *call, const void *weights, fovea_error *error) {
   const fovea_nn_codes *c = &call->codes;
   const fovea_nn_format_kind *kind = &fovea_nn_format_kinds[c->format];
@@ -133,17 +145,18 @@ fovea_status fovea_nn_check_codes_memory(const fovea_nn_codes_call *call, const 
       {"data", c->data, has_words(c) ? c->in / 8 * 4 * c->out : c->in / kind->block * kind->block_bytes * c->out},
       {"scales", c->scales, fovea_bytes(is_e4m3(c) ? c->scale_type : FOVEA_F16, groups * scale_rows)},
       {"zeros", c->zeros, groups * (c->out / 8) * 4},
+      {"g_idx", c->g_idx, c->in * 4},
   };
   const fovea_status status = fovea_nn_check_quantised_place(weights, error);
   if (status) return status;
   const fovea_claim output = claim_of(weights, fovea_nn_quantised_bytes(&call->header));
-  for (int i = 0; i < (has_words(c) ? 3 : blocks ? 1 : 2); i++) {
+  for (int i = 0; i < (c->g_idx ? 4 : has_words(c) ? 3 : blocks ? 1 : 2); i++) {
     if (!inputs[i].data) return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "codes.%s is NULL", inputs[i].name);
     const fovea_claim input = claim_of(inputs[i].data, inputs[i].bytes);
     if (fovea_claims_overlap(&output, &input))
       return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "weights shares memory with codes.%s", inputs[i].name);
   }
-  return FOVEA_OK;
+  return check_groups(c, groups, error);
 }
 
 #endif

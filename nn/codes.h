@@ -37,4 +37,9 @@ fovea_status fovea_nn_check_codes_memory(const fovea_nn_codes_call *call, const 
 void fovea_nn_read_codes(const fovea_nn_codes *codes, int64_t out, int64_t dim, int dims,
                          fovea_nn_codes_piece *piece);
 
+/* Of words with zero points: the scale and the offset of a group. */
+void fovea_nn_read_group(const fovea_nn_codes *codes, int64_t out, int64_t group, float *scale, float *offset);
+/* Of words with zero points: the group of a dim, by g_idx. */
+uint32_t fovea_nn_group_of(const fovea_nn_codes *codes, int64_t dim);
+
 #endif

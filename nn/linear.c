@@ -95,6 +95,10 @@ static fovea_status check_int8_weights(const fovea_nn_linear *linear, fovea_erro
     return fovea_fail(
         error, FOVEA_ERROR_ARGUMENT,
         "mode is FOVEA_MODE_INT8, which takes codes of integers, and weights are FOVEA_NN_FORMAT_E4M3");
+  if (header.is_scattered)
+    return fovea_fail(
+        error, FOVEA_ERROR_ARGUMENT,
+        "mode is FOVEA_MODE_INT8, which takes groups of dims in their order, and weights have a g_idx");
   if (linear->in <= FOVEA_NN_INT8_MOST_DIMS || header.group != 0) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                     "in is %jd; with mode FOVEA_MODE_INT8 and one scale for all dims it must be at most %jd",

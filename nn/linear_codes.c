@@ -36,12 +36,13 @@ static void place_x(const fovea_nn_linear_job *job, int dims, codes_memory *memo
   piece->x_stride = FOVEA_DOT_PIECE;
 }
 
-/* Words that are not whole: a copy of the weights as f32, some panels at a time. */
+/* Words that are not whole, and scattered groups: a copy of the weights as f32, some panels at a time. */
 static void multiply_copies(const fovea_nn_linear_job *job, const codes_piece *piece,
                             const fovea_nn_coded_panels *coded, codes_memory *memory, float *sums) {
   fovea_nn_coded_panels panels = *coded;
   for (int panel = 0; panel < coded->panels; panel += FOVEA_NN_COPIED_PANELS) {
     panels.first = coded->first + panel * coded->stride;
+    if (coded->dim_groups) panels.numbers = coded->numbers + panel * coded->number_stride;
     panels.panels = coded->panels - panel < FOVEA_NN_COPIED_PANELS ? coded->panels - panel : FOVEA_NN_COPIED_PANELS;
     job->kernels->widen_codes(&panels, memory->weights);
     const fovea_nn_dot_args args = {.x = piece->x,
@@ -60,7 +61,7 @@ static void multiply_copies(const fovea_nn_linear_job *job, const codes_piece *p
 /* `ahead` is what is prefetched. */
 static void multiply(const fovea_nn_linear_job *job, const codes_piece *piece, const fovea_nn_coded_panels *coded,
                      const char *ahead, codes_memory *memory, float *sums) {
-  if (coded->dims * coded->bits % 32 != 0) {
+  if (coded->dims * coded->bits % 32 != 0 || coded->dim_groups) {
     multiply_copies(job, piece, coded, memory, sums);
     return;
   }

@@ -27,7 +27,8 @@ static uint32_t word_of(const uint8_t *codes, int64_t word, uint32_t bits) {
 /* Writes a piece of output `lane` of a panel. */
 static void write_piece(const fovea_nn_quantised_header *header, const fovea_nn_codes_piece *piece, int64_t dims,
                         int64_t lane, char *panel) {
-  const int64_t groups = fovea_nn_quantised_groups(header, dims), words = fovea_nn_quantised_words(header, dims);
+  const int64_t groups = header->is_scattered ? 0 : fovea_nn_quantised_groups(header, dims);
+  const int64_t words = fovea_nn_quantised_words(header, dims);
   float *numbers = (float *)(void *)panel + lane;
   for (int64_t g = 0; g < groups; g++, numbers += FOVEA_NN_PANEL) *numbers = piece->scales[g];
   for (int64_t g = 0; header->has_offsets && g < groups; g++, numbers += FOVEA_NN_PANEL)
@@ -43,12 +44,28 @@ static void write_piece(const fovea_nn_quantised_header *header, const fovea_nn_
   }
 }
 
+/* Writes the scales and offsets of a panel whose groups are scattered. */
+static void write_groups(const codes_job *job, int64_t first) {
+  const fovea_nn_quantised_header *header = &job->call->header;
+  const int64_t groups = fovea_nn_quantised_groups(header, header->in);
+  char *to = job->weights + fovea_nn_scattered_place(header, first);
+  float *scales = (float *)(void *)to, *offsets = scales + groups * FOVEA_NN_PANEL;
+  memset(to, 0, (size_t)fovea_nn_scattered_bytes(header));
+  for (int64_t lane = 0; lane < FOVEA_NN_PANEL && first + lane < header->out; lane++) {
+    for (int64_t g = 0; g < groups; g++) {
+      const int64_t at = g * FOVEA_NN_PANEL + lane;
+      fovea_nn_read_group(&job->call->codes, first + lane, g, &scales[at], &offsets[at]);
+    }
+  }
+}
+
 static void pack_codes(const void *data, int64_t panel, int worker) {
   const codes_job *job = data;
   const fovea_nn_quantised_header *header = &job->call->header;
   const int64_t first = panel * FOVEA_NN_PANEL;
   const fovea_float_state caller = fovea_float_begin();
   (void)worker;
+  if (header->is_scattered) write_groups(job, first);
   for (int64_t dim = 0; dim < header->in; dim += FOVEA_DOT_PIECE) {
     const int64_t dims = fovea_nn_quantised_dims(header, dim);
     char *to = job->weights + fovea_nn_quantised_place(header, dim, first);
@@ -60,6 +77,32 @@ static void pack_codes(const void *data, int64_t panel, int worker) {
     }
   }
   fovea_float_end(caller);
+}
+
+/* Whether all dims are of the group that they have without g_idx. */
+static int is_in_order(const fovea_nn_codes *codes) {
+  int64_t d = 0;
+  while (d < codes->in && fovea_nn_group_of(codes, d) == d / codes->group) d++;
+  return d == codes->in;
+}
+
+/* Writes what lies before the panels. Groups in order are not scattered: there are zeros after the panels instead. */
+static void write_front(fovea_nn_codes_call *call, char *weights) {
+  fovea_nn_quantised_header *header = &call->header;
+  const int64_t size = fovea_nn_quantised_bytes(header);
+  if (header->is_scattered && is_in_order(&call->codes)) {
+    header->is_scattered = 0;
+    const int64_t used = fovea_nn_quantised_bytes(header);
+    memset(weights + used, 0, (size_t)(size - used));
+  }
+  memcpy(weights, header, sizeof *header);
+  if (!header->is_scattered) return;
+  char *groups = weights + sizeof *header;
+  memset(groups, 0, (size_t)(fovea_nn_scattered_place(header, 0) - (int64_t)sizeof *header));
+  for (int64_t d = 0; d < header->in; d++, groups += sizeof(uint32_t)) {
+    const uint32_t group = fovea_nn_group_of(&call->codes, d);
+    memcpy(groups, &group, sizeof group);
+  }
 }
 
 fovea_status fovea_nn_codes_size(const fovea_nn_codes *codes, size_t *size, fovea_error *error) {
@@ -85,7 +128,7 @@ fovea_status fovea_nn_pack_codes(const fovea_nn_codes *codes, void *weights, con
   const codes_job job = {&call, weights};
   const int64_t panels = fovea_nn_padded(call.codes.out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL;
   const double elements = (double)call.codes.in * (double)call.codes.out;
-  memcpy(weights, &call.header, sizeof call.header);
+  write_front(&call, weights);
   fovea_nn_run_tasks(pack_codes, &job, panels, elements * FOVEA_NN_WORK_TO_MOVE, INT_MAX, &execution);
   return FOVEA_OK;
 }

@@ -10,7 +10,7 @@ fovea_nn_coded_panels fovea_nn_coded_panels_of(const fovea_nn_linear *linear, in
   const fovea_nn_quantised_header header = fovea_nn_quantised_header_of(linear->weights);
   const char *weights = linear->weights;
   const int64_t dims = fovea_nn_quantised_dims(&header, dim);
-  return (fovea_nn_coded_panels){
+  fovea_nn_coded_panels coded = {
       .first = weights + fovea_nn_quantised_place(&header, dim, out),
       .stride = fovea_nn_quantised_panel_bytes(&header, dims),
       .values = (const int8_t *)weights + offsetof(fovea_nn_quantised_header, values),
@@ -21,6 +21,13 @@ fovea_nn_coded_panels fovea_nn_coded_panels_of(const fovea_nn_linear *linear, in
       .has_offsets = (int)header.has_offsets,
       .is_e4m3 = (int)header.is_e4m3,
   };
+  if (header.is_scattered) {
+    coded.groups = fovea_nn_quantised_groups(&header, header.in);
+    coded.dim_groups = (const uint32_t *)(const void *)(weights + sizeof header) + dim;
+    coded.numbers = weights + fovea_nn_scattered_place(&header, out);
+    coded.number_stride = fovea_nn_scattered_bytes(&header);
+  }
+  return coded;
 }
 
 fovea_status fovea_nn_check_quantised_place(const void *weights, fovea_error *error) {
@@ -53,12 +60,30 @@ static fovea_status check_header(const fovea_nn_quantised_header *header, fovea_
                       "is_e4m3 of weights is %jd; it must be 0, or 1 for codes of 8 bits without offsets",
                       (int64_t)header->is_e4m3);
   }
+  if (header->is_scattered > (header->bits == 4 && header->has_offsets && group != 0)) {
+    return fovea_fail(
+        error, FOVEA_ERROR_ARGUMENT,
+        "is_scattered of weights is %jd; it must be 0, or 1 for groups of codes of 4 bits with offsets",
+        (int64_t)header->is_scattered);
+  }
+  return FOVEA_OK;
+}
+
+/* Kernels read scales by the groups of dims. */
+static fovea_status check_groups(const void *weights, const fovea_nn_quantised_header *header, fovea_error *error) {
+  const uint32_t *groups = (const uint32_t *)(const void *)((const char *)weights + sizeof *header);
+  const int64_t count = fovea_nn_quantised_groups(header, header->in);
+  for (int64_t d = 0; header->is_scattered && d < header->in; d++) {
+    if (groups[d] < count) continue;
+    return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "weights have dim %jd in group %jd; they have %jd groups", d,
+                      (int64_t)groups[d], count);
+  }
   return FOVEA_OK;
 }
 
 fovea_status fovea_nn_check_quantised(const void *weights, int64_t in, int64_t out, fovea_error *error) {
   if (!FOVEA_BUILDS_FORMATS) return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
-  const fovea_status status = fovea_nn_check_quantised_place(weights, error);
+  fovea_status status = fovea_nn_check_quantised_place(weights, error);
   if (status) return status;
   const fovea_nn_quantised_header header = fovea_nn_quantised_header_of(weights);
   if (header.magic != FOVEA_NN_QUANTISED_MAGIC) {
@@ -71,5 +96,6 @@ fovea_status fovea_nn_check_quantised(const void *weights, int64_t in, int64_t o
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "%s is %jd, and weights were packed for %jd",
                       is_in ? "in" : "out", is_in ? in : out, is_in ? header.in : header.out);
   }
-  return check_header(&header, error);
+  status = check_header(&header, error);
+  return status ? status : check_groups(weights, &header, error);
 }

@@ -11,6 +11,11 @@
  * the sixteen outputs of a dim lie side by side, codes[dims][16], since they become numbers by way of 16 bits. Dims and
  * outputs that do not exist have codes whose value is 0, or scales and offsets of 0.
  *
+ * If the dims of a group are scattered, panels have codes only, and between the header and the first of them lie
+ *
+ *   uint32_t groups[in]                       the group of each dim, with zeros up to a multiple of 64 bytes
+ *   [panel]: float scales[groups][16], float offsets[groups][16]
+ *
  * The number of a weight is fl(value * scale), or with offsets fma(value, scale, offset). The value of 8 bits is the
  * signed byte, or the number of e4m3; the value of 4 bits is values[code]. */
 #ifndef FOVEA_NN_QUANTISED_H
@@ -29,9 +34,10 @@ typedef struct fovea_nn_quantised_header {
   int64_t in, out; /* of the layer */
   uint32_t group;  /* dims that share a scale: 16, 32, 64, 128; 0: all dims of an output */
   uint32_t has_offsets;
-  int8_t values[16]; /* of 4 bits: the value of each code; of 8 bits: zeros */
-  uint32_t is_e4m3;  /* 1: codes are e4m3, of 8 bits without offsets */
-  uint8_t zeros[12];
+  int8_t values[16];     /* of 4 bits: the value of each code; of 8 bits: zeros */
+  uint32_t is_e4m3;      /* 1: codes are e4m3, of 8 bits without offsets */
+  uint32_t is_scattered; /* 1: dims of a group are anywhere, of 4 bits with offsets */
+  uint8_t zeros[8];
 } fovea_nn_quantised_header;
 
 _Static_assert(sizeof(fovea_nn_quantised_header) == FOVEA_NN_QUANTISED_ALIGNMENT, "panels are aligned");
@@ -53,6 +59,11 @@ static inline int64_t fovea_nn_quantised_groups(const fovea_nn_quantised_header 
   return header->group == 0 ? 1 : (dims + header->group - 1) / header->group;
 }
 
+/* Scales and offsets of each output in a panel of so many dims. */
+static inline int64_t fovea_nn_quantised_numbers(const fovea_nn_quantised_header *header, int64_t dims) {
+  return header->is_scattered ? 0 : fovea_nn_quantised_groups(header, dims) * (header->has_offsets ? 2 : 1);
+}
+
 /* Words of each output in a piece of so many dims. */
 static inline int64_t fovea_nn_quantised_words(const fovea_nn_quantised_header *header, int64_t dims) {
   const int64_t codes = 32 / header->bits;
@@ -61,8 +72,18 @@ static inline int64_t fovea_nn_quantised_words(const fovea_nn_quantised_header *
 
 /* Bytes of a panel of a piece of so many dims. */
 static inline int64_t fovea_nn_quantised_panel_bytes(const fovea_nn_quantised_header *header, int64_t dims) {
-  const int64_t numbers = fovea_nn_quantised_groups(header, dims) * (header->has_offsets ? 2 : 1);
-  return (numbers + fovea_nn_quantised_words(header, dims)) * FOVEA_NN_PANEL * (int64_t)sizeof(float);
+  const int64_t rows = fovea_nn_quantised_numbers(header, dims) + fovea_nn_quantised_words(header, dims);
+  return rows * FOVEA_NN_PANEL * (int64_t)sizeof(float);
+}
+
+/* Of scattered groups: bytes of the scales and offsets of a panel, and the byte at which those of the panel of output
+ * `out`, its first, begin. */
+static inline int64_t fovea_nn_scattered_bytes(const fovea_nn_quantised_header *header) {
+  return fovea_nn_quantised_groups(header, header->in) * 2 * FOVEA_NN_PANEL * (int64_t)sizeof(float);
+}
+static inline int64_t fovea_nn_scattered_place(const fovea_nn_quantised_header *header, int64_t out) {
+  const int64_t groups = fovea_nn_padded(header->in * (int64_t)sizeof(uint32_t), FOVEA_NN_QUANTISED_ALIGNMENT);
+  return (int64_t)sizeof *header + groups + out / FOVEA_NN_PANEL * fovea_nn_scattered_bytes(header);
 }
 
 /* The byte at which the panel of output `out`, its first, begins in the piece from `dim` on. */
@@ -70,7 +91,9 @@ static inline int64_t fovea_nn_quantised_place(const fovea_nn_quantised_header *
   const int64_t panels = fovea_nn_padded(header->out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL;
   const int64_t whole = fovea_nn_quantised_panel_bytes(header, FOVEA_DOT_PIECE);
   const int64_t bytes = fovea_nn_quantised_panel_bytes(header, fovea_nn_quantised_dims(header, dim));
-  return (int64_t)sizeof *header + dim / FOVEA_DOT_PIECE * panels * whole + out / FOVEA_NN_PANEL * bytes;
+  const int64_t first =
+      header->is_scattered ? fovea_nn_scattered_place(header, panels * FOVEA_NN_PANEL) : (int64_t)sizeof *header;
+  return first + dim / FOVEA_DOT_PIECE * panels * whole + out / FOVEA_NN_PANEL * bytes;
 }
 
 /* Bytes of all. Neither size is below 1, and fovea_nn_panel_elements() knows the layer. */

@@ -155,17 +155,23 @@ static uint32_t code_at(const void *words, int64_t word, int shift) {
   return word_at((const uint8_t *)words + 4 * word) >> shift & 15;
 }
 
+void fovea_nn_read_group(const fovea_nn_codes *codes, int64_t out, int64_t group, float *scale, float *offset) {
+  const int64_t place = group * codes->out + out;
+  const uint32_t zero = code_at(codes->zeros, place / 8, shift_of(codes, out)) + (codes->zeros_less_one != 0);
+  *scale = half_at((const uint8_t *)codes->scales + 2 * place);
+  *offset = -((float)zero * *scale);
+}
+
+uint32_t fovea_nn_group_of(const fovea_nn_codes *codes, int64_t dim) {
+  return word_at((const uint8_t *)codes->g_idx + 4 * dim);
+}
+
 static void read_words(const fovea_nn_codes *codes, int64_t out, int64_t dim, int dims,
                        fovea_nn_codes_piece *piece) {
   const int64_t columns = codes->out, first = dim / codes->group;
   const int group_dims = codes->group < FOVEA_DOT_PIECE ? (int)codes->group : FOVEA_DOT_PIECE;
-  for (int g = 0; g * group_dims < dims; g++) {
-    const int64_t word = (first + g) * (columns / 8) + out / 8;
-    const uint32_t zero = code_at(codes->zeros, word, shift_of(codes, out)) + (codes->zeros_less_one != 0);
-    const float scale = half_at((const uint8_t *)codes->scales + 2 * ((first + g) * columns + out));
-    piece->scales[g] = scale;
-    piece->offsets[g] = -((float)zero * scale);
-  }
+  for (int g = 0; g * group_dims < dims; g++)
+    fovea_nn_read_group(codes, out, first + g, &piece->scales[g], &piece->offsets[g]);
   for (int i = 0; i < dims; i++) {
     const int64_t d = dim + i;
     piece->codes[i] = (uint8_t)(codes->format == FOVEA_NN_FORMAT_AWQ

@@ -43,8 +43,7 @@ typedef struct fovea_nn_codes {
 
   /* Of GPTQ, AWQ and E4M3; else their defaults. Dims that share a scale (group_size): 16, 32, 64, 128, or `in`: all.
    * With `groups` of them in a row of W, scales are (groups, out) of f16, and zeros (qzeros) (groups, out / 8) of words.
-   * Dims must be in their order: a g_idx that is not (GPTQ's desc_act) needs the rows of x in its order instead. Of
-   * E4M3 scales are as said below, and there are no zeros. */
+   * Of E4M3 scales are as said below, and there are no zeros. */
   int64_t group;      /* default 0 */
   const void *scales; /* default NULL */
   const void *zeros;  /* default NULL */
@@ -57,6 +56,10 @@ typedef struct fovea_nn_codes {
    * for each output: group_outs = 1, group = in. Blocks of 128 x 128 (weight_block_size): 128 and 128. */
   int64_t group_outs;    /* default 0 */
   fovea_type scale_type; /* default FOVEA_F32 */
+
+  /* GPTQ: the group of each dim, 32 bits each, if dims of a group may be anywhere (desc_act). NULL (default): dim / group.
+   * The packed weights take a word a dim more; if dims are in their order, that is left unused. */
+  const void *g_idx;
 } fovea_nn_codes;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_codes_init(). */

@@ -4,10 +4,12 @@
 #include <fovea/weights.h>
 
 #include <stddef.h>
+#include <string.h>
 
 static fovea_nn_codes codes;
 static void *weights;
 static float *x, *y;
+static int is_scattered, has_faulty_group;
 enum { ROWS = 2, FORMATS = FOVEA_NN_FORMAT_E4M3 + 1 };
 
 static int has_words(void) {
@@ -29,22 +31,37 @@ static void *bytes_of(struct nn_scene *s, int64_t count) {
   return nn_tensor_of(s, extent, (fovea_strides){0, 0, count}, count, 8);
 }
 
+/* A group for each dim; now and then one that is not there. */
+static void *groups_of_dims(struct nn_scene *s, int64_t groups) {
+  char *list = bytes_of(s, codes.in * 4);
+  const int64_t step = nn_below(s, 100), faulty = nn_below(s, 8) == 0 ? nn_below(s, codes.in) : -1;
+  for (int64_t d = 0; list && d < codes.in; d++) {
+    const int32_t group = (int32_t)(d == faulty ? groups : (d * step + step) % groups);
+    memcpy(list + 4 * d, &group, sizeof group);
+  }
+  has_faulty_group = list && faulty >= 0;
+  return list;
+}
+
 static void make_memory(struct nn_scene *s) {
   size_t size = 0;
   const int64_t in = codes.in, out = codes.out;
   const int can_be = in > 0 && out > 0 && in < 1 << 16 && out < 1 << 16 && (unsigned)codes.format < FORMATS;
-  (void)fovea_nn_codes_size(&codes, &size, NULL);
+  codes.g_idx = NULL;
+  has_faulty_group = 0;
   codes.data = bytes_of(s, can_be ? in / blocks[codes.format].dims * blocks[codes.format].bytes * out : -1);
   if (can_be && has_words()) {
     const int64_t groups = codes.group > 0 ? (in + codes.group - 1) / codes.group : 1;
     codes.scales = bytes_of(s, groups * out * 2);
     codes.zeros = bytes_of(s, groups * (out / 8) * 4);
+    if (codes.format == FOVEA_NN_FORMAT_GPTQ && is_scattered) codes.g_idx = groups_of_dims(s, groups);
   }
   if (can_be && is_fp8()) {
     const int64_t groups = codes.group > 0 ? (in + codes.group - 1) / codes.group : 1;
     const int64_t rows = codes.group_outs > 0 ? (out - 1) / codes.group_outs + 1 : 1;
     codes.scales = bytes_of(s, groups * rows * (codes.scale_type == FOVEA_F32 ? 4 : 2));
   }
+  (void)fovea_nn_codes_size(&codes, &size, NULL);
   weights = bytes_of(s, size > 0 ? (int64_t)size + 64 : -1);
   if (weights) weights = (char *)weights + (64 - (uintptr_t)weights % 64) % 64;
   x = nn_tensor(s, ROWS, in, in, FOVEA_F32);
@@ -72,6 +89,7 @@ static void make(struct nn_scene *s) {
     codes.out = codes.out * 8 % 160 + 8;
     codes.group = kind == 4 ? codes.in : INT64_C(16) << kind;
     codes.zeros_less_one = format == FOVEA_NN_FORMAT_GPTQ && nn_below(s, 2);
+    is_scattered = format == FOVEA_NN_FORMAT_GPTQ && nn_below(s, 2);
   }
   if (is_fp8()) {
     const int64_t kind = nn_below(s, 5);
@@ -94,7 +112,7 @@ static fovea_status run(struct nn_scene *s, const fovea_execution *e, fovea_erro
   linear.layout = FOVEA_NN_WEIGHTS_QUANTISED;
   fovea_nn_linear_rows_init(&rows, &linear, ROWS, x, y);
   const fovea_status exact = fovea_nn_linear_run(&linear, &rows, e, error);
-  if (is_fp8()) return exact;
+  if (is_fp8() || codes.g_idx) return exact;
   linear.mode = FOVEA_MODE_INT8;
   return exact ? exact : fovea_nn_linear_run(&linear, &rows, e, error);
 }
@@ -105,6 +123,7 @@ static int has_meaning(const struct nn_scene *s) {
     return 0;
   if (codes.in % blocks[codes.format].dims != 0 || !codes.data || !weights) return 0;
   const int64_t g = codes.group;
+  if (has_faulty_group) return 0;
   const int has_type = is_fp8() ? (unsigned)codes.scale_type <= FOVEA_BF16 : codes.scale_type == FOVEA_F32;
   if (!has_type || (is_fp8() ? codes.group_outs < 1 : codes.group_outs != 0)) return 0;
   if (is_fp8()) return (g == 16 || g == 32 || g == 64 || g == 128 || g == codes.in) && codes.zeros_less_one == 0;

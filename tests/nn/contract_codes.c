@@ -119,7 +119,9 @@ static int word_code(const void *words, int64_t word, int place) {
 static float zero_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
   static const int places[] = {0, 4, 1, 5, 2, 6, 3, 7}; /* of output 0, 1, ... in a word of AWQ */
   const int is_awq = c->format == FOVEA_NN_FORMAT_AWQ, place = is_awq ? places[out % 8] : (int)(out % 8);
-  const int64_t group = dim / c->group, words = c->out / 8;
+  int32_t listed = 0;
+  if (c->g_idx) memcpy(&listed, (const uint8_t *)c->g_idx + 4 * dim, 4);
+  const int64_t group = c->g_idx ? listed : dim / c->group, words = c->out / 8;
   const int zero = word_code(c->zeros, group * words + out / 8, place) + c->zeros_less_one;
   const int code = is_awq ? word_code(c->data, dim * words + out / 8, place)
                           : word_code(c->data, dim / 8 * c->out + out, (int)(dim % 8));
@@ -138,7 +140,7 @@ float contract_codes_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
 
 float contract_codes_packed(const void *weights, int64_t out, int64_t dim) {
   const uint8_t *at = weights;
-  uint32_t bits, group, has_offsets, is_e4m3;
+  uint32_t bits, group, has_offsets, is_e4m3, is_scattered;
   int64_t in, outs;
   int8_t values[16];
   memcpy(&bits, at + 4, 4);
@@ -148,11 +150,22 @@ float contract_codes_packed(const void *weights, int64_t out, int64_t dim) {
   memcpy(&has_offsets, at + 28, 4);
   memcpy(values, at + 32, 16);
   memcpy(&is_e4m3, at + 48, 4);
+  memcpy(&is_scattered, at + 52, 4);
   at += 64;
   const int64_t panels = (outs + 15) / 16, word_dims = 32 / bits;
+  const uint8_t *numbers = NULL; /* of scattered groups: the scale of this output and dim, and the offset */
+  int64_t to_offset = 0;
+  if (is_scattered) {
+    uint32_t of_dim;
+    const int64_t all = (in + group - 1) / group, map = (in * 4 + 63) / 64 * 64;
+    memcpy(&of_dim, at + dim * 4, 4);
+    to_offset = all * 64;
+    numbers = at + map + out / 16 * 2 * to_offset + of_dim * 64 + out % 16 * 4;
+    at += map + panels * 2 * to_offset;
+  }
   for (int64_t piece = 0;; piece += 128) {
     const int64_t dims = in - piece < 128 ? in - piece : 128, groups = group ? (dims + group - 1) / group : 1;
-    const int64_t rows = groups * (has_offsets ? 2 : 1) + (dims + word_dims - 1) / word_dims;
+    const int64_t rows = (is_scattered ? 0 : groups * (has_offsets ? 2 : 1)) + (dims + word_dims - 1) / word_dims;
     if (dim >= piece + dims) {
       at += panels * rows * 64;
       continue;
@@ -166,8 +179,9 @@ float contract_codes_packed(const void *weights, int64_t out, int64_t dim) {
       memcpy(&scale, at + g * 64, 4);
       return e4m3_value(at[groups * 64 + d * 16 - out % 16 * 3]) * scale;
     }
-    memcpy(&scale, at + g * 64, 4);
-    memcpy(&offset, at + (groups + g) * 64, 4);
+    if (!is_scattered) numbers = at + g * 64, to_offset = groups * 64;
+    memcpy(&scale, numbers, 4);
+    memcpy(&offset, numbers + to_offset, 4);
     return has_offsets ? fmaf((float)value, scale, offset) : (float)value * scale;
   }
 }

@@ -29,7 +29,7 @@ struct coded_size {
 /* Codes with all that belongs to them, between guard pages; what they become; and their numbers. */
 struct coded {
   fovea_nn_codes codes;
-  struct guarded data, scales, zeros, packed;
+  struct guarded data, scales, zeros, g_idx, packed;
   float *numbers;
 };
 
@@ -77,6 +77,16 @@ static void draw_numbers(struct coded *coded, int special, struct generator *gen
       draw_half(coded->data.data + i + halves[format].first + 2 * j, special, generator);
 }
 
+/* Each dim has a group of its own. */
+static void draw_groups(struct coded *coded, int64_t groups, struct generator *generator) {
+  coded->g_idx = random_bytes(coded->codes.in * 4, generator);
+  for (int64_t d = 0; d < coded->codes.in; d++) {
+    const int32_t group = (int32_t)generator_below(generator, groups);
+    memcpy(coded->g_idx.data + 4 * d, &group, sizeof group);
+  }
+  coded->codes.g_idx = coded->g_idx.data;
+}
+
 static void pack(struct coded *coded, int threads) {
   size_t size = 0;
   fovea_error error;
@@ -101,6 +111,7 @@ static struct coded coded_create(fovea_nn_format format, struct coded_size size,
     coded.codes.zeros = coded.zeros.data;
     coded.codes.zeros_less_one = format == FOVEA_NN_FORMAT_GPTQ && generator_below(generator, 2);
   }
+  if (format == FOVEA_NN_FORMAT_GPTQ && generator_below(generator, 2)) draw_groups(&coded, groups, generator);
   if (format == FOVEA_NN_FORMAT_E4M3) {
     const int64_t rows = (out + size.group_outs - 1) / size.group_outs;
     coded.codes.group = size.group;
@@ -122,6 +133,7 @@ static void coded_destroy(struct coded *coded) {
   guarded_destroy(&coded->packed);
   if (coded->codes.scales) guarded_destroy(&coded->scales);
   if (coded->codes.zeros) guarded_destroy(&coded->zeros);
+  if (coded->codes.g_idx) guarded_destroy(&coded->g_idx);
   free(coded->numbers);
 }
 
@@ -194,6 +206,33 @@ static void test_packed(void **state) {
       guarded_destroy(&once);
       coded_destroy(&coded);
     }
+  }
+}
+
+/* A g_idx that is in order gives the bytes that there are without it, and zeros after them. */
+static void test_groups_in_order(void **state) {
+  struct generator generator = {36};
+  (void)state;
+  for (int64_t group = 16; group <= 128; group *= 2) {
+    struct coded coded = coded_create(FOVEA_NN_FORMAT_GPTQ, (struct coded_size){264, 40, group, 0}, 0, &generator);
+    const struct guarded first = coded.packed;
+    int32_t groups[264];
+    size_t size = 0;
+    for (int d = 0; d < 264; d++) groups[d] = (int32_t)(d / group);
+    if (coded.codes.g_idx) guarded_destroy(&coded.g_idx);
+    coded.codes.g_idx = NULL;
+    assert_int_equal(fovea_nn_codes_size(&coded.codes, &size, NULL), FOVEA_OK);
+    pack(&coded, 1);
+    const struct guarded without = coded.packed;
+    coded.codes.g_idx = groups;
+    pack(&coded, 1);
+    assert_int_equal(coded.packed.size, size + 264 / 16 * 64 + 64);
+    assert_memory_equal(coded.packed.data, without.data, size);
+    for (size_t i = size; i < coded.packed.size; i++) assert_int_equal(coded.packed.data[i], 0);
+    struct guarded others[] = {first, without};
+    for (int i = 0; i < 2; i++) guarded_destroy(&others[i]);
+    coded.codes.g_idx = NULL;
+    coded_destroy(&coded);
   }
 }
 
@@ -283,9 +322,9 @@ static void test_wide(void **state) {
   struct generator generator = {34};
   (void)state;
   static const fovea_nn_format formats[] = {FOVEA_NN_FORMAT_Q8_0, FOVEA_NN_FORMAT_IQ4_NL, FOVEA_NN_FORMAT_Q5_1,
-                                            FOVEA_NN_FORMAT_E4M3};
-  for (int i = 0; i < 4; i++) {
-    const struct coded_size size = {288, 3301, i == 3 ? 128 : 0, i == 3 ? 128 : 0};
+                                            FOVEA_NN_FORMAT_E4M3, FOVEA_NN_FORMAT_GPTQ};
+  for (int i = 0; i < 5; i++) {
+    const struct coded_size size = {288, i == 4 ? 3304 : 3301, i < 3 ? 0 : 128, i < 3 ? 0 : 128};
     struct coded coded = coded_create(formats[i], size, 0, &generator);
     for (int64_t rows = 1; rows <= 33; rows += 8) {
       const struct coded_rows c = {.rows = rows};
@@ -364,6 +403,7 @@ static void test_refused_codes(void **state) {
   REFUSED(scales, data, FOVEA_ERROR_UNUSED, "codes.scales is set and would not be used");
   REFUSED(zeros, data, FOVEA_ERROR_UNUSED, "codes.zeros is set and would not be used");
   REFUSED(zeros_less_one, 1, FOVEA_ERROR_UNUSED, "codes.zeros_less_one is set and would not be used");
+  REFUSED(g_idx, data, FOVEA_ERROR_UNUSED, "codes.g_idx is set and would not be used");
   REFUSED(group_outs, 1, FOVEA_ERROR_UNUSED, "codes.group_outs is set and would not be used");
   REFUSED(scale_type, FOVEA_F16, FOVEA_ERROR_UNUSED, "codes.scale_type is set and would not be used");
   REFUSED(struct_size, sizeof codes - 1, FOVEA_ERROR_ARGUMENT, "codes.struct_size is");
@@ -379,6 +419,7 @@ static void test_refused_codes(void **state) {
 
 static void test_refused_words(void **state) {
   _Alignas(64) static unsigned char data[4096], weights[4096 + 64];
+  int32_t groups[64] = {0};
   fovea_nn_codes codes;
   (void)state;
   fovea_nn_codes_init(&codes, FOVEA_NN_FORMAT_GPTQ, 64, 16, data);
@@ -396,8 +437,44 @@ static void test_refused_words(void **state) {
   REFUSED(zeros_less_one, 2, FOVEA_ERROR_ARGUMENT, "codes.zeros_less_one is 2");
   REFUSED(group_outs, 128, FOVEA_ERROR_UNUSED, "codes.group_outs is set and would not be used");
   REFUSED(scale_type, FOVEA_BF16, FOVEA_ERROR_UNUSED, "codes.scale_type is set and would not be used");
+  REFUSED(g_idx, weights + 4, FOVEA_ERROR_ARGUMENT, "weights shares memory with codes.g_idx");
+  groups[5] = 2;
+  REFUSED(g_idx, groups, FOVEA_ERROR_ARGUMENT, "codes.g_idx[5] is 2; it must be 0 to 1");
+  groups[5] = -1;
+  REFUSED(g_idx, groups, FOVEA_ERROR_ARGUMENT, "codes.g_idx[5] is -1; it must be 0 to 1");
+  codes = good, codes.format = FOVEA_NN_FORMAT_AWQ, codes.g_idx = groups;
+  assert_refused(&codes, weights, FOVEA_ERROR_UNUSED, "codes.g_idx is set and would not be used");
   codes = good, codes.format = FOVEA_NN_FORMAT_AWQ, codes.zeros_less_one = 1;
   assert_refused(&codes, weights, FOVEA_ERROR_UNUSED, "codes.zeros_less_one is set and would not be used");
+}
+
+/* Scattered groups have no int8 mode, and groups that are not there are refused also in packed weights. */
+static void test_refused_groups(void **state) {
+  _Alignas(64) static unsigned char data[4096], weights[4096];
+  static const float x[64];
+  int32_t groups[64] = {0, 1};
+  float y[8];
+  fovea_nn_codes codes;
+  fovea_nn_linear linear;
+  fovea_nn_linear_rows rows;
+  fovea_error error;
+  (void)state;
+  fovea_nn_codes_init(&codes, FOVEA_NN_FORMAT_GPTQ, 64, 8, data);
+  codes.group = 32;
+  codes.scales = codes.zeros = data;
+  codes.g_idx = groups;
+  assert_int_equal(fovea_nn_pack_codes(&codes, weights, NULL, NULL), FOVEA_OK);
+  fovea_nn_linear_init(&linear, 64, 8, weights);
+  linear.layout = FOVEA_NN_WEIGHTS_QUANTISED;
+  fovea_nn_linear_rows_init(&rows, &linear, 1, x, y);
+  assert_int_equal(fovea_nn_linear_run(&linear, &rows, NULL, &error), FOVEA_OK);
+  linear.mode = FOVEA_MODE_INT8;
+  assert_int_equal(fovea_nn_linear_run(&linear, &rows, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "linear.mode is FOVEA_MODE_INT8, which takes groups of dims in their order");
+  linear.mode = FOVEA_MODE_EXACT;
+  weights[64 + 4 * 63] = 2;
+  assert_int_equal(fovea_nn_linear_run(&linear, &rows, NULL, &error), FOVEA_ERROR_ARGUMENT);
+  assert_error_says(&error, "linear.weights have dim 63 in group 2; they have 2 groups");
 }
 
 /* int8 mode multiplies integers. */
@@ -466,7 +543,7 @@ static void test_refused_layers(void **state) {
   assert_layer_refused(&linear, weights + 1024, FOVEA_ERROR_ARGUMENT, "y shares memory with weights");
   assert_int_equal(fovea_nn_pack(&linear, y, NULL, &error), FOVEA_ERROR_ARGUMENT);
   assert_error_says(&error, "linear.layout is FOVEA_NN_WEIGHTS_QUANTISED");
-  /* Fields of the header: bits, group, has_offsets, is_e4m3. */
+  /* Fields of the header: bits, group, has_offsets, is_e4m3, is_scattered. */
   static const struct {
     int at;
     unsigned char value;
@@ -474,7 +551,8 @@ static void test_refused_layers(void **state) {
   } headers[] = {{4, 5, "linear.weights hold codes of 5 bits"},
                  {24, 33, "linear.weights have a scale for each 33 dims"},
                  {28, 2, "linear.has_offsets of weights is 2"},
-                 {48, 2, "linear.is_e4m3 of weights is 2"}};
+                 {48, 2, "linear.is_e4m3 of weights is 2"},
+                 {52, 1, "linear.is_scattered of weights is 1"}};
   for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
     const unsigned char before = weights[headers[i].at];
     weights[headers[i].at] = headers[i].value;
@@ -485,11 +563,18 @@ static void test_refused_layers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_published),     cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_layers),        cmocka_unit_test(test_special),
-      cmocka_unit_test(test_wide),          cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_refused_codes), cmocka_unit_test(test_refused_words),
-      cmocka_unit_test(test_refused_fp8),   cmocka_unit_test(test_refused_layers),
+      cmocka_unit_test(test_published),
+      cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_layers),
+      cmocka_unit_test(test_special),
+      cmocka_unit_test(test_wide),
+      cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_refused_codes),
+      cmocka_unit_test(test_refused_words),
+      cmocka_unit_test(test_refused_fp8),
+      cmocka_unit_test(test_refused_groups),
+      cmocka_unit_test(test_groups_in_order),
+      cmocka_unit_test(test_refused_layers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

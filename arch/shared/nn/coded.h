@@ -123,11 +123,33 @@ FOVEA_INLINE void coded_widen(const fovea_nn_coded_panels *panels, int vector, c
   }
 }
 
+/* The same of scattered groups. */
+FOVEA_INLINE void coded_widen_scattered(const fovea_nn_coded_panels *panels, int vector, float *to) {
+  const int out = vector * LANES;
+  const coded_values values = coded_values_of(panels);
+  const char *codes = coded_lanes(panels, vector, sizeof(float));
+  const char *scales =
+      panels->numbers + out / FOVEA_NN_PANEL * panels->number_stride + out % FOVEA_NN_PANEL * (int)sizeof(float);
+  const char *offsets = scales + panels->groups * CODED_ROW;
+  for (int dim = 0; dim < panels->dims; dim += coded_word_dims(CODED_4), codes += coded_row(CODED_4)) {
+    const coded_words words = coded_load(codes, CODED_4, &values);
+    FOVEA_UNROLL
+    for (int i = 0; i < coded_word_dims(CODED_4); i++) {
+      if (dim + i >= panels->dims) break;
+      const int64_t at = (int64_t)panels->dim_groups[dim + i] * CODED_ROW;
+      const vec scale = coded_numbers(scales + at), offset = coded_numbers(offsets + at);
+      vec_store(to + (dim + i) * FOVEA_NN_PANEL, vec_fma(coded_value(&words, i, CODED_4, &values), scale, offset));
+    }
+  }
+}
+
 FOVEA_KERNEL void FOVEA_NAME(nn_widen_codes)(const fovea_nn_coded_panels *panels, float *to) {
   for (int vector = 0; vector < panels->panels * (FOVEA_NN_PANEL / LANES); vector++) {
     const int out = vector * LANES;
     float *lanes = to + out / FOVEA_NN_PANEL * FOVEA_DOT_PIECE * FOVEA_NN_PANEL + out % FOVEA_NN_PANEL;
-    if (coded_kind(panels) == CODED_4)
+    if (panels->dim_groups)
+      coded_widen_scattered(panels, vector, lanes);
+    else if (coded_kind(panels) == CODED_4)
       coded_widen(panels, vector, CODED_4, lanes);
     else if (coded_kind(panels) == CODED_8)
       coded_widen(panels, vector, CODED_8, lanes);
