@@ -11,6 +11,13 @@
 #define FOVEA_NN_INT8_ROW_STEP    4
 #define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(4)
 
+typedef int8x16_t int8_scalars;
+
+FOVEA_INLINE int8_scalars int8_spread(const void *p) {
+  uint32_t word;
+  memcpy(&word, p, sizeof word);
+  return vreinterpretq_s8_u32(vdupq_n_u32(word));
+}
 FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
   const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(x)), high = vmull_high_s8(w, x);
   return vpadalq_s16(sum, vpaddq_s16(low, high));

@@ -1,4 +1,4 @@
-/* Sums of four outputs, words of x, and codes of 4 bits, for products of codes by NEON (shared/nn/products.h). */
+/* Sums of four outputs, words of weights, and codes of 4 bits, for products of codes by NEON (shared/nn/products.h). */
 #ifndef FOVEA_ARCH_NEON_NN_PRODUCTS_SUMS_H
 #define FOVEA_ARCH_NEON_NN_PRODUCTS_SUMS_H
 
@@ -11,7 +11,6 @@
 
 typedef int32x4_t int8_sum;
 typedef int8x16_t int8_weights;
-typedef int8x16_t int8_scalars;
 
 FOVEA_INLINE int8_sum int8_load(const int32_t *p) {
   return vld1q_s32(p);
@@ -31,12 +30,6 @@ FOVEA_INLINE void int8_pack(const uint8_t *codes, void *to) {
 FOVEA_INLINE int8_weights int8_place(const void *p) {
   return vld1q_s8(p);
 }
-FOVEA_INLINE int8_scalars int8_spread(const void *p) {
-  uint32_t word;
-  memcpy(&word, p, sizeof word);
-  return vreinterpretq_s8_u32(vdupq_n_u32(word));
-}
-
 #define INT8_WIDEN
 FOVEA_INLINE void int8_widen(const uint8_t *from, const int8_t *values, uint8_t *to) {
   const int8x16_t table = vld1q_s8(values);

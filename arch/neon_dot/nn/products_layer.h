@@ -10,8 +10,16 @@
 #define FOVEA_NN_INT8_ROW_STEP    2
 #define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(2) TILE(4) TILE(6)
 
+/* A word of x is an element of a register: in all lanes it would take a vector port. */
+typedef int8x8_t int8_scalars;
+
+FOVEA_INLINE int8_scalars int8_spread(const void *p) {
+  uint32_t word;
+  memcpy(&word, p, sizeof word);
+  return vcreate_s8(word);
+}
 FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
-  return vdotq_s32(sum, w, x);
+  return vdotq_lane_s32(sum, w, x, 0);
 }
 
 #endif
