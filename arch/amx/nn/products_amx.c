@@ -146,8 +146,8 @@ const fovea_nn_int8_kernels fovea_nn_int8_amx = {
     .tile_outs = INT8_OUTS,
     .begin = amx_begin,
     .end = amx_end,
-    .measure = FOVEA_NAME(nn_measure),
-    .codes = FOVEA_NAME(nn_codes),
+    .measure = FOVEA_SHARED(nn_measure),
+    .codes = INT8_CODES_NAME,
     .prepare = prepare,
     .products = products,
 };

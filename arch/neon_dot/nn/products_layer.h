@@ -5,6 +5,7 @@
 #include "../../neon/nn/products_sums.h"
 
 /* Six rows beside a panel: 24 sums, four words of weights and one of x take 29 of 32 registers. */
+#define INT8_CODES_OF_BASE
 #define FOVEA_NN_INT8_VECTORS     4
 #define FOVEA_NN_INT8_TILE_ROWS   6
 #define FOVEA_NN_INT8_ROW_STEP    2

@@ -2,6 +2,7 @@
 #include "../../targets.h"
 #ifdef FOVEA_ARCH_AARCH64_EXTENSIONS_INT8
 #define FOVEA_ISA    neon_dot
+#define FOVEA_BASE   neon
 #define FOVEA_TARGET __attribute__((target("arch=armv8.2-a+dotprod")))
 #include "../../neon/vector.h"
 

@@ -225,8 +225,8 @@ const fovea_nn_int8_kernels INT8_TABLE(FOVEA_ISA) = {
     .has_one_row = 1,
     .tile_rows = FOVEA_NN_INT8_TILE_ROWS,
     .tile_outs = INT8_OUTS,
-    .measure = FOVEA_NAME(nn_measure),
-    .codes = FOVEA_NAME(nn_codes),
+    .measure = FOVEA_SHARED(nn_measure),
+    .codes = INT8_CODES_NAME,
     .prepare = FOVEA_NAME(nn_prepare),
     .products = FOVEA_NAME(nn_products),
 };

@@ -29,6 +29,9 @@ FOVEA_INLINE vec int8_largest_of_row(const void *row, int64_t dim, const fovea_t
   return vec_max_size(largest[0], largest[1]);
 }
 
+/* Tables that add to a set take it from the set. */
+void FOVEA_SHARED(nn_measure)(const fovea_nn_measure_args *args);
+#ifndef FOVEA_BASE
 FOVEA_KERNEL void FOVEA_NAME(nn_measure)(const fovea_nn_measure_args *args) {
   for (int row = 0; row < args->rows; row++) {
     const void *x = typed_at(args->x.data, row * args->x.stride, args->x.type);
@@ -39,6 +42,14 @@ FOVEA_KERNEL void FOVEA_NAME(nn_measure)(const fovea_nn_measure_args *args) {
     vec_store_first(args->factors + row, int8_factor(largest), 1);
   }
 }
+#endif
+
+/* The same of codes that lie as the set packs them. */
+#ifdef INT8_CODES_OF_BASE
+void FOVEA_SHARED(nn_codes)(const fovea_nn_codes_args *args);
+#define INT8_CODES_NAME FOVEA_SHARED(nn_codes)
+#else
+#define INT8_CODES_NAME FOVEA_NAME(nn_codes)
 
 /* Where codes are made before they are packed. Vectors reach over the end. */
 typedef struct int8_bytes {
@@ -92,7 +103,7 @@ FOVEA_INLINE void int8_add_codes(const fovea_nn_codes_args *args, int row, int64
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(nn_codes)(const fovea_nn_codes_args *args) {
+FOVEA_KERNEL void INT8_CODES_NAME(const fovea_nn_codes_args *args) {
   const uint8_t offset = args->plain ? 0 : INT8_OFFSET;
   const int64_t groups = args->group > 0 ? (args->dims + args->group - 1) / args->group : 1;
   if (args->sums && !args->begun) memset(args->sums, 0, (size_t)(groups * args->tile_rows) * sizeof(float));
@@ -112,4 +123,5 @@ FOVEA_KERNEL void FOVEA_NAME(nn_codes)(const fovea_nn_codes_args *args) {
   }
 }
 
+#endif
 #endif
