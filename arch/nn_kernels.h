@@ -405,7 +405,7 @@ typedef struct fovea_nn_int8_kernels {
 #define FOVEA_NN_INT8_WORD_BYTES 8
 
 extern const fovea_nn_int8_kernels fovea_nn_int8_avx512_vnni, fovea_nn_int8_avx2_vnni, fovea_nn_int8_neon_dot;
-extern const fovea_nn_int8_kernels fovea_nn_int8_amx;
+extern const fovea_nn_int8_kernels fovea_nn_int8_neon_i8mm, fovea_nn_int8_amx;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */
 #define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \

@@ -89,6 +89,12 @@ BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", source(table
               for table, needs in reversed(registry.tables(SET)) if needs
               for what, kind, instruction in zip(("scores", "values"), ("score", "value"), PRODUCTS[needs[-1]])
               for width, tile in (("4 vectors", "many"), ("1 vector", "single")))
+# Layers in int8 mode: tiles of the most rows.
+LAYER_ROWS = {"NEON_DOT": 6, "NEON_I8MM": 4}
+LAYERS = tuple(Loop(f"int8: layers, {PRODUCTS[needs[-1]][0].upper()}, {LAYER_ROWS[needs[-1]]} rows",
+                    f"arch/{table}/nn/products_{table}.c", f"int8_rows_{LAYER_ROWS[needs[-1]]}",
+                    pairs=PRODUCTS[needs[-1]][0], barred=True)
+               for table, needs in reversed(registry.tables(SET)) if needs)
 SOFTMAX = Loop("softmax", source(SET), f"fovea_softmax_{SET}")
 SOFTMAX_FMLA = 6  # for one vector of weights
 
@@ -216,7 +222,7 @@ def tables(machines, loops):
                 if loop.barred and machine.core.barred and width > 1 and share < BAR:
                     missed.append(f"{row[0]}, {machine.core.name}: {share:.3f}")
             rows.append(row)
-    for loop in BYTES:
+    for loop in (*BYTES, *LAYERS):
         body, row = loops.get(loop), [loop.name]
         for machine in machines:
             if loop.pairs not in machine.core.has:
@@ -259,7 +265,7 @@ def main():
             sys.exit(f"mca.py: {tool} is missing (gcc-aarch64-linux-gnu, llvm-19)")
     loops = Loops(arguments.cc)
     if arguments.show:
-        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE, SOFTMAX, *BYTES, *DECODE):
+        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE, SOFTMAX, *BYTES, *LAYERS, *DECODE):
             for width in MODE_WIDTHS if loop in MODE else WIDTHS:
                 if loop.function.format(width) == arguments.show:
                     print(f"{loop.path}:", *loops.get(loop, width), sep="\n")

@@ -108,7 +108,7 @@ static const struct {
 #endif
 #ifdef FOVEA_ARCH_AARCH64_EXTENSIONS_INT8
     {"neon/dot", &fovea_nn_int8_neon_dot},
-    {"neon/i8mm", &fovea_nn_int8_neon_dot},
+    {"neon/i8mm", &fovea_nn_int8_neon_i8mm},
 #endif
 };
 
@@ -169,7 +169,13 @@ fovea_status fovea_nn_dispatch_int8(const char *isa, const fovea_nn_int8_kernels
 fovea_status fovea_nn_choose_int8(const char *isa, int group, int64_t rows, const fovea_nn_int8_kernels **kernels,
                                   fovea_error *error) {
   *kernels = isa ? NULL : int8_of_amx(group, rows);
-  return *kernels ? FOVEA_OK : fovea_nn_dispatch_int8(isa, kernels, error);
+  if (*kernels) return FOVEA_OK;
+  const fovea_status status = fovea_nn_dispatch_int8(isa, kernels, error);
+#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS_INT8
+  const fovea_nn_int8_kernels *pairs = &fovea_nn_int8_neon_i8mm;
+  if (!status && *kernels == pairs && rows < pairs->least) *kernels = &fovea_nn_int8_neon_dot;
+#endif
+  return status;
 }
 #else
 fovea_status fovea_nn_choose_int8(const char *isa, int group, int64_t rows, const fovea_nn_int8_kernels **kernels,

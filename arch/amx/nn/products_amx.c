@@ -81,7 +81,7 @@ FOVEA_NOINLINE void amx_close(const fovea_nn_products_args *args, const int8_gro
 /* All dims are one group. */
 FOVEA_INLINE void amx_whole(const int tiles, const fovea_nn_products_args *args) {
   const int8_words words = int8_words_of(&args->of, args->words);
-  const int chunks = (int8_group_words(&args->of, 0) + INT8_CHUNK - 1) / INT8_CHUNK;
+  const int chunks = int8_group_words(&args->of, 0) / INT8_CHUNK;
   const char *x = args->x;
   tiles_see_memory(args->sums);
   if (args->begun)
@@ -114,7 +114,7 @@ FOVEA_INLINE void int8_grouped(const int tiles, const fovea_nn_products_args *ar
     const char *w = words.first + at.piece * words.piece_stride;
     FOVEA_NO_UNROLL
     for (at.g = 0; at.g < groups; at.g++, at.group++) {
-      const int chunks = (int8_group_words(&args->of, at.g) + INT8_CHUNK - 1) / INT8_CHUNK;
+      const int chunks = int8_group_words(&args->of, at.g) / INT8_CHUNK;
       at.first = !args->begun && at.group == 0;
       at.last = args->ends && at.piece + 1 == args->of.pieces && at.g + 1 == groups;
       amx_begin_sums();

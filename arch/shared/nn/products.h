@@ -16,7 +16,15 @@
  *   FOVEA_NN_INT8_ROW_STEP        rows are cut in steps of so many
  *   FOVEA_NN_INT8_TILES(TILE)     TILE() of one row, and of each number of steps
  *
- * With an offset sums begin at what it adds to them, negative: prepare() finds it once for all rows. */
+ * A layer with INT8_ROW_PAIRS multiplies pairs of rows by pairs of outputs, eight dims at a time, and has
+ *
+ *   INT8_CHUNK                    2: words of x lie two by two
+ *   int8_zip(words)               puts two words of an output side by side, for all outputs of a panel
+ *   int8_add_pairs(sum, x, w)     sum plus the products of rows 0 and 1 by outputs 0 and 1: row by row
+ *   int8_unpair(a, b)             of sums of outputs 0, 1 and 2, 3: makes sums of row 0 and of row 1
+ *   FOVEA_NN_INT8_LEAST           rows for which this pays
+ *
+ * in place of int8_scalars, int8_spread() and int8_add(). With an offset sums begin at what it adds to them, negative: prepare() finds it once for all rows. */
 #include "../../nn_kernels.h"
 #include "products_close.h"
 #include "products_codes.h"
@@ -112,7 +120,40 @@ FOVEA_INLINE void int8_leave(const int rows, float *sums, const int8_tile *tile)
   }
 }
 
-/* Some words of a group, at least one: gcc keeps copies of sums if the loop may be skipped. */
+/* Some words of a group, at least one chunk: gcc keeps copies of sums if the loop may be skipped. */
+#ifdef INT8_ROW_PAIRS
+/* Sums of a pair of rows lie in the places of both, as int8_add_pairs() leaves them. */
+FOVEA_INLINE void int8_multiply(const int rows, const char *x, const char *words, int64_t panel_stride, int count,
+                                int8_tile *tile) {
+  (void)panel_stride; /* a tile is one panel */
+  do {
+    int8_weights pairs[FOVEA_NN_INT8_TILE_ROWS / 2];
+    FOVEA_UNROLL
+    for (int n = 0; n < rows; n += 2) pairs[n / 2] = int8_place(x + n * INT8_CHUNK * INT8_WORD_BYTES);
+    FOVEA_UNROLL
+    for (int v = 0; v < FOVEA_NN_INT8_VECTORS; v++) {
+      FOVEA_UNROLL
+      for (int half = 0; half < 2; half++) {
+        const int8_weights w = int8_place(words + (2 * v + half) * (int)sizeof(int8_weights));
+        FOVEA_UNROLL
+        for (int n = 0; n < rows; n += 2)
+          tile->sum[n + half][v] = int8_add_pairs(tile->sum[n + half][v], pairs[n / 2], w);
+      }
+    }
+    x += rows * INT8_CHUNK * INT8_WORD_BYTES;
+    words += INT8_CHUNK * INT8_WORD_OUTS;
+    count -= INT8_CHUNK;
+  } while (count > 0);
+}
+
+FOVEA_INLINE void int8_gather(const int rows, int8_tile *tile) {
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n += 2) {
+    FOVEA_UNROLL
+    for (int v = 0; v < FOVEA_NN_INT8_VECTORS; v++) int8_unpair(&tile->sum[n][v], &tile->sum[n + 1][v]);
+  }
+}
+#else
 FOVEA_INLINE void int8_multiply(const int rows, const char *x, const char *words, int64_t panel_stride, int count,
                                 int8_tile *tile) {
   do {
@@ -132,6 +173,11 @@ FOVEA_INLINE void int8_multiply(const int rows, const char *x, const char *words
     words += INT8_WORD_OUTS;
   } while (--count > 0);
 }
+
+FOVEA_INLINE void int8_gather(const int rows, int8_tile *tile) {
+  (void)rows, (void)tile;
+}
+#endif
 
 /* The sums of a group that is complete, in registers. */
 FOVEA_INLINE void int8_close(const int rows, const fovea_nn_products_args *args, const int8_group *at,
@@ -163,6 +209,7 @@ FOVEA_INLINE void int8_whole(const int rows, const fovea_nn_products_args *args)
     x += (int64_t)count * rows * INT8_WORD_BYTES;
     at += words.piece_stride;
   } while (--pieces > 0);
+  int8_gather(rows, &tile);
   if (args->begun) int8_resume(rows, args->sums, &tile);
   const int8_group all = {.first = 1, .last = 1};
   if (args->ends)
@@ -187,6 +234,7 @@ FOVEA_INLINE void int8_grouped(const int rows, const fovea_nn_products_args *arg
       at.last = args->ends && at.piece + 1 == args->of.pieces && at.g + 1 == groups;
       int8_begin(rows, args->starts + (int64_t)at.group * INT8_OUTS, &tile);
       int8_multiply(rows, x, w, words.panel_stride, count, &tile);
+      int8_gather(rows, &tile);
       int8_close(rows, args, &at, &tile);
       x += (int64_t)count * rows * INT8_WORD_BYTES;
       w += (int64_t)count * INT8_WORD_OUTS;
@@ -222,7 +270,11 @@ const fovea_nn_int8_kernels INT8_TABLE(FOVEA_ISA) = {
     .word_bytes = INT8_WORD_BYTES,
     .word_step = INT8_CHUNK,
     .row_step = FOVEA_NN_INT8_ROW_STEP,
+#ifdef INT8_ROW_PAIRS
+    .least = FOVEA_NN_INT8_LEAST,
+#else
     .has_one_row = 1,
+#endif
     .tile_rows = FOVEA_NN_INT8_TILE_ROWS,
     .tile_outs = INT8_OUTS,
     .measure = FOVEA_SHARED(nn_measure),

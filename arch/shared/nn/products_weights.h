@@ -23,10 +23,11 @@ FOVEA_INLINE int int8_groups(const fovea_nn_quantised_args *of) {
   return of->group > 0 ? (of->dims + of->group - 1) / of->group : 1;
 }
 
-/* Words of four codes of group `g` of a piece. */
+/* Words of four codes of group `g` of a piece, in whole chunks. */
 FOVEA_INLINE int int8_group_words(const fovea_nn_quantised_args *of, int g) {
+  enum { CODES = INT8_CHUNK * FOVEA_NN_WORD_CODES };
   const int size = of->group > 0 ? of->group : FOVEA_DOT_PIECE, rest = of->dims - g * size;
-  return ((rest < size ? rest : size) + FOVEA_NN_WORD_CODES - 1) / FOVEA_NN_WORD_CODES;
+  return ((rest < size ? rest : size) + CODES - 1) / CODES * INT8_CHUNK;
 }
 
 /* Words of four codes of a piece as they lie in memory; as products() reads them, copies are whole chunks. */
@@ -39,6 +40,9 @@ FOVEA_INLINE int int8_read_words(const fovea_nn_quantised_args *of) {
 
 /* Whether products() reads copies. */
 FOVEA_INLINE int int8_is_copied(const fovea_nn_quantised_args *of) {
+#ifdef INT8_ROW_PAIRS
+  if (of->dims > 0) return 1; /* zipped */
+#endif
   return of->bits == 4 || int8_stored_words(of) % INT8_CHUNK != 0;
 }
 
@@ -85,6 +89,9 @@ FOVEA_INLINE void int8_copy_words(const fovea_nn_quantised_args *of, const uint8
       int8_widen(from + i / 2 * INT8_WORD_OUTS, of->values, to + i * INT8_WORD_OUTS);
   }
   memset(to + stored * INT8_WORD_OUTS, 0, (size_t)rest * INT8_WORD_OUTS);
+#ifdef INT8_ROW_PAIRS
+  for (int i = 0; i < stored + rest; i += INT8_CHUNK) int8_zip(to + i * INT8_WORD_OUTS);
+#endif
 }
 
 /* All pieces of all panels. */
