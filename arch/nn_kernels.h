@@ -106,56 +106,6 @@ typedef struct fovea_nn_pack_args {
 } fovea_nn_pack_args;
 #define FOVEA_NN_PACK_MORE 16
 
-/* ---- bf16 mode (docs/numerics.md, L1) ------------------------------------------------------------------------ */
-
-/* Dims of a group: a chain of its even dims and one of its odd dims. */
-#define FOVEA_NN_BF16_GROUP 32
-
-/* Sums and packed rows have memory for whole steps of rows. */
-#define FOVEA_NN_BF16_ROWS 32
-
-/* Packs rows of x as operands: rounded to bf16, 0 below 2^-56, and zeros up to whole groups. */
-typedef struct fovea_nn_bf16_pack_args {
-  const float *x;
-  int64_t x_stride;
-  int rows, dims;
-  char *to;
-  int64_t to_stride; /* bytes from row to row */
-} fovea_nn_bf16_pack_args;
-
-/* Panels of weights of bf16, in pieces of FOVEA_DOT_PIECE dims as fovea_nn_layout says. */
-typedef struct fovea_nn_bf16_panels {
-  const uint16_t *weights; /* the first piece of panel 0 */
-  int64_t dims;            /* of all pieces */
-  int64_t piece_stride;    /* elements from piece to piece */
-  int64_t first;           /* the first panel. Panels of a piece are FOVEA_NN_PANEL elements for each dim apart, an
-                              even number of dims */
-  int panels;              /* up to FOVEA_NN_PANELS */
-} fovea_nn_bf16_panels;
-
-/* sums[row][out] = sum of the groups, or, if `begun`, sums + each group in turn. */
-typedef struct fovea_nn_bf16_tile_args {
-  fovea_nn_bf16_panels panels;
-  const char *x;    /* packed */
-  int64_t x_stride; /* bytes from row to row */
-  int rows, begun;
-  float *sums;       /* rows of FOVEA_NN_OUTS */
-  const char *ahead; /* what is read next, `lines` for each group of dims; kernels may leave it alone */
-  int lines;
-} fovea_nn_bf16_tile_args;
-
-typedef struct fovea_nn_bf16_kernels {
-  int x_bytes;                       /* of a packed number */
-  int dims;                          /* whole pieces, */
-  int panels;                        /* and panels that stay in the first-level cache while rows pass */
-  int least;                         /* rows: fewer are faster with the kernels of the set */
-  void (*begin)(void), (*end)(void); /* of a task; NULL: nothing */
-  void (*pack)(const fovea_nn_bf16_pack_args *args);
-  void (*tile)(const fovea_nn_bf16_tile_args *args); /* weights are 0 or at least 2^-56 in magnitude */
-  int (*safe)(const fovea_nn_bf16_panels *panels);   /* whether they are */
-  void (*clear)(const fovea_nn_bf16_panels *panels, uint16_t *to); /* copies them, and 0 for those that are not */
-} fovea_nn_bf16_kernels;
-
 /* y = act(sums + bias) * gate + residual, each step if it is there. */
 typedef struct fovea_nn_finish_args {
   const float *sums;
@@ -251,6 +201,10 @@ typedef struct fovea_nn_gates_args {
   fovea_nn_rows cell;  /* LSTM: the new c */
 } fovea_nn_gates_args;
 
+/* Of bf16 mode (args/nn_bf16.h) and of int8 mode (args/nn_int8.h). Who calls a mode or has its bodies includes them. */
+typedef struct fovea_nn_bf16_kernels fovea_nn_bf16_kernels;
+typedef struct fovea_nn_int8_kernels fovea_nn_int8_kernels;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -319,93 +273,6 @@ typedef struct fovea_nn_pair_kernels {
 } fovea_nn_pair_kernels;
 
 extern const fovea_nn_pair_kernels fovea_nn_pairs_avx512_bf16;
-extern const fovea_nn_bf16_kernels fovea_nn_bf16_amx, fovea_nn_bf16_avx512_bf16, fovea_nn_bf16_neon_bf16;
-/* Of every set, for weights in panels (fovea_nn_bf16_kernels). */
-#define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \
-  FOVEA_GENERAL_##type(int fovea_nn_bf16_safe_##name(const fovea_nn_bf16_panels *panels);                          \
-                       void fovea_nn_bf16_clear_##name(const fovea_nn_bf16_panels *panels, uint16_t *to);)
-FOVEA_INSTRUCTION_SETS(FOVEA_NN_DECLARE)
-#undef FOVEA_NN_DECLARE
-
-/* ---- int8 mode ------------------------------------------------------------------------------------------------ */
-
-/* Rows of a quantised panel of weights: words of four codes for each output (nn/quantised.h). */
-enum { FOVEA_NN_WORD_CODES = 4 };
-
-/* The scales of rows, and the factors for their codes (docs/numerics.md, section 16). */
-typedef struct fovea_nn_measure_args {
-  fovea_nn_rows x;
-  int rows;
-  int64_t dim;
-  float *scales, *factors;
-} fovea_nn_measure_args;
-
-/* Codes of dims of rows: [word of four dims][row]. Dims and rows that do not exist have codes of 0. */
-typedef struct fovea_nn_codes_args {
-  fovea_nn_rows x; /* the first of these dims of the first row */
-  int rows;        /* that exist */
-  int tile_rows;   /* of `to`, scales and sums */
-  int64_t dims;
-  const float *scales, *factors; /* of measure() */
-  int plain; /* words of four bytes; else fovea_nn_int8_kernels.word_bytes bytes, as products() reads them */
-  void *to;
-  int group;   /* dims of a sum; 0: all */
-  float *sums; /* [group][row]: the sums of the codes; NULL: not wanted */
-  int begun;   /* adds to sums */
-} fovea_nn_codes_args;
-
-/* Quantised weights of one tile of outputs: some pieces of as many dims each. */
-typedef struct fovea_nn_quantised_args {
-  int bits, group, has_offsets;       /* of the header */
-  const int8_t *values;               /* of the header */
-  const char *weights;                /* the first piece of the first panel */
-  int64_t panel_stride, piece_stride; /* bytes; 0 from panel to panel: there is one */
-  int pieces, dims;                   /* up to FOVEA_DOT_PIECE dims of a piece */
-} fovea_nn_quantised_args;
-
-/* Makes what products() needs beside the weights. */
-typedef struct fovea_nn_prepare_args {
-  fovea_nn_quantised_args of;
-  void *words;     /* copies of 8 bits: [piece][panel][word][output] */
-  int32_t *starts; /* [group of all pieces][output]: where sums begin */
-} fovea_nn_prepare_args;
-
-/* sums[row][out] = the sums over groups of codes' products, each times its scale, or, if `begun`, sums + these;
- * after the last piece times the row's scale. If all dims are one group, sums are int32 until then. */
-typedef struct fovea_nn_products_args {
-  fovea_nn_quantised_args of;
-  const void *words;     /* as prepare() made them, if it did */
-  const int32_t *starts; /* as prepare() made them */
-  int rows;              /* steps of rows, up to fovea_nn_int8_kernels.tile_rows */
-  const void *x;         /* codes */
-  const float *x_sums;   /* with offsets: [group of all pieces][row] */
-  const float *x_scales;
-  int begun, ends;
-  float *sums; /* rows of fovea_nn_int8_kernels.tile_outs */
-} fovea_nn_products_args;
-
-typedef struct fovea_nn_int8_kernels {
-  int word_bytes;  /* of four codes of x */
-  int word_step;   /* words of x are whole steps; pieces of weights that are not are copied by prepare() */
-  int row_step;    /* rows of products() are whole steps, */
-  int has_one_row; /* or one row */
-  int tile_rows;   /* the most rows of products() */
-  int least;       /* rows: fewer are faster with the kernels of the set */
-  int tile_outs;   /* outputs of products(): whole panels, up to FOVEA_NN_OUTS */
-  void (*begin)(void), (*end)(void); /* of a task; NULL: nothing */
-  void (*measure)(const fovea_nn_measure_args *args);
-  void (*codes)(const fovea_nn_codes_args *args);
-  void (*prepare)(const fovea_nn_prepare_args *args);
-  void (*products)(const fovea_nn_products_args *args);
-} fovea_nn_int8_kernels;
-
-/* The most of any instruction set that serves without scratch. */
-#define FOVEA_NN_INT8_ROWS       12
-#define FOVEA_NN_INT8_OUTS       (2 * FOVEA_NN_PANEL)
-#define FOVEA_NN_INT8_WORD_BYTES 8
-
-extern const fovea_nn_int8_kernels fovea_nn_int8_avx512_vnni, fovea_nn_int8_avx2_vnni, fovea_nn_int8_neon_dot;
-extern const fovea_nn_int8_kernels fovea_nn_int8_neon_i8mm, fovea_nn_int8_amx;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */
 #define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \

@@ -1,5 +1,7 @@
 #include "choose_table.h"
 
+#include "../arch/args/nn_bf16.h"
+#include "../arch/args/nn_int8.h"
 #include "../src/base/caller.h"
 #include "../src/base/groups.h"
 

@@ -2,6 +2,7 @@
 #ifndef FOVEA_NN_LINEAR_BF16_H
 #define FOVEA_NN_LINEAR_BF16_H
 
+#include "../arch/args/nn_bf16.h"
 #include "linear.h"
 
 /* How a layer is cut into tasks: blocks of rows beside blocks of groups of FOVEA_NN_OUTS outputs. With memory, a task

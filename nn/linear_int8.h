@@ -2,6 +2,7 @@
 #ifndef FOVEA_NN_LINEAR_INT8_H
 #define FOVEA_NN_LINEAR_INT8_H
 
+#include "../arch/args/nn_int8.h"
 #include "linear.h"
 #include "quantised.h"
 

@@ -1,6 +1,7 @@
 /* Weights quantised to 8 bits, with one scale for each output. */
 #include "quantised.h"
 
+#include "../arch/args/nn_int8.h"
 #include "../arch/float_state.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"

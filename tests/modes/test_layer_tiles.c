@@ -5,7 +5,7 @@
 #include "support/check.h"
 #include "support/generator.h"
 
-#include "arch/nn_kernels.h"
+#include "arch/args/nn_bf16.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * their registers from the first dim of a call to the last. */
 #include "../../targets.h"
 #if defined(FOVEA_ARCH_X86_64_AMX) && FOVEA_BUILDS_BF16
-#include "../../nn_kernels.h"
+#include "../../args/nn_bf16.h"
 #include "../amx.h"
 
 #include "../../shared/bf16_number.h"

@@ -9,7 +9,7 @@
 #ifndef FOVEA_ARCH_SHARED_NN_BF16_MODE_H
 #define FOVEA_ARCH_SHARED_NN_BF16_MODE_H
 
-#include "../../nn_kernels.h"
+#include "../../args/nn_bf16.h"
 
 #if FOVEA_BUILDS_BF16
 

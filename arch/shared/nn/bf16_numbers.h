@@ -3,7 +3,7 @@
 #ifndef FOVEA_ARCH_SHARED_NN_BF16_NUMBERS_H
 #define FOVEA_ARCH_SHARED_NN_BF16_NUMBERS_H
 
-#include "../../nn_kernels.h"
+#include "../../args/nn_bf16.h"
 #include "../bf16_number.h"
 
 #if FOVEA_BUILDS_BF16

@@ -5,7 +5,7 @@
 #ifndef FOVEA_ARCH_SHARED_NN_BF16_PAIRS_H
 #define FOVEA_ARCH_SHARED_NN_BF16_PAIRS_H
 
-#include "../../nn_kernels.h"
+#include "../../args/nn_bf16.h"
 
 #if FOVEA_BUILDS_BF16
 

@@ -25,7 +25,7 @@
  *   FOVEA_NN_INT8_LEAST           rows for which this pays
  *
  * in place of int8_scalars, int8_spread() and int8_add(). With an offset sums begin at what it adds to them, negative: prepare() finds it once for all rows. */
-#include "../../nn_kernels.h"
+#include "../../args/nn_int8.h"
 #include "products_close.h"
 #include "products_codes.h"
 #include "products_weights.h"

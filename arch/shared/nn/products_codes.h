@@ -3,7 +3,7 @@
 #ifndef FOVEA_ARCH_SHARED_NN_PRODUCTS_CODES_H
 #define FOVEA_ARCH_SHARED_NN_PRODUCTS_CODES_H
 
-#include "../../nn_kernels.h"
+#include "../../args/nn_int8.h"
 #include "../int8_numbers.h"
 #include "../types.h"
 #include "products_weights.h"

@@ -3,7 +3,7 @@
 #ifndef FOVEA_ARCH_SHARED_NN_PRODUCTS_WEIGHTS_H
 #define FOVEA_ARCH_SHARED_NN_PRODUCTS_WEIGHTS_H
 
-#include "../../nn_kernels.h"
+#include "../../args/nn_int8.h"
 
 #include <string.h>
 
