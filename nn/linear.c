@@ -49,9 +49,7 @@ static const char *const layout_names[] = {"FOVEA_NN_WEIGHTS_IN_ROWS", "FOVEA_NN
 
 /* bf16 mode takes weights as they lie in panels of bf16. */
 static fovea_status check_bf16(const fovea_nn_linear *linear, fovea_error *error) {
-  if (!FOVEA_BUILDS_BF16)
-    return fovea_fail(error, FOVEA_ERROR_UNSUPPORTED,
-                      "mode is FOVEA_MODE_BF16, but this build has no bf16 mode (FOVEA_WITHOUT_BF16, or a preset)");
+  if (!FOVEA_BUILDS_BF16) return fovea_refuse_group("mode", FOVEA_GROUP_BF16, error);
   if (linear->layout != FOVEA_NN_WEIGHTS_IN_PANELS)
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT,
                       "mode is FOVEA_MODE_BF16, which takes weights of layout FOVEA_NN_WEIGHTS_IN_PANELS");

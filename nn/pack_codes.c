@@ -135,7 +135,8 @@ fovea_status fovea_nn_pack_codes(const fovea_nn_codes *codes, void *weights, con
 
 #else
 fovea_status fovea_nn_codes_size(const fovea_nn_codes *codes, size_t *size, fovea_error *error) {
-  (void)codes, (void)size;
+  (void)codes;
+  if (size) *size = 0;
   return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
 }
 

@@ -87,6 +87,7 @@ fovea_status fovea_nn_quantise(const fovea_nn_linear *given, void *quantised,
   fovea_status status = fovea_nn_read_linear("linear", given, &linear, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_nn_check_linear("linear", &linear, error);
+  if (!status && !FOVEA_BUILDS_FORMATS) status = fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
   if (!status) status = check_output(&linear, quantised, error);
   if (!status) status = fovea_nn_dispatch_int8(execution.isa, &job.kernels, error);
   if (status) return status;

@@ -82,7 +82,7 @@ static fovea_status check_groups(const void *weights, const fovea_nn_quantised_h
 }
 
 fovea_status fovea_nn_check_quantised(const void *weights, int64_t in, int64_t out, fovea_error *error) {
-  if (!FOVEA_BUILDS_FORMATS) return fovea_fail_left_out(FOVEA_GROUP_PLACE_FORMATS, error);
+  if (!FOVEA_BUILDS_FORMATS) return fovea_refuse_group("layout", FOVEA_GROUP_FORMATS, error);
   fovea_status status = fovea_nn_check_quantised_place(weights, error);
   if (status) return status;
   const fovea_nn_quantised_header header = fovea_nn_quantised_header_of(weights);

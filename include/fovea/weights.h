@@ -90,7 +90,7 @@ FOVEA_NN_API size_t fovea_nn_quantised_size(int64_t in, int64_t out);
  * and the nearest whole multiples of it. Weights of an output with NaN or an infinity become NaN. `quantised` has
  * fovea_nn_quantised_size() bytes, at an address that is a multiple of 64, apart from the weights; it is what a layer of
  * layout FOVEA_NN_WEIGHTS_QUANTISED takes, the same for every instruction set. FOVEA_ERROR_UNSUPPORTED in a build
- * without int8 mode. */
+ * without int8 mode or without quantised weights. */
 FOVEA_NN_API fovea_status fovea_nn_quantise(const fovea_nn_linear *linear, void *quantised,
                                             const fovea_execution *execution, fovea_error *error);
 

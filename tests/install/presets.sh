@@ -7,15 +7,16 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$1
 mkdir -p "$out"
 
-# The shared library and the command.
+# The shared libraries and the command.
 build() { # name, options of CMake
   cmake -G Ninja -S "$root" -B "$out/$1" -DCMAKE_BUILD_TYPE=Release -DFOVEA_WERROR=ON -DFOVEA_BUILD_TESTS=OFF \
     -DFOVEA_BUILD_BENCH=OFF -DFOVEA_BUILD_EXAMPLES=OFF "${@:2}"
-  cmake --build "$out/$1" --target fovea_command fovea_shared
+  cmake --build "$out/$1" --target fovea_command fovea_shared fovea_nn_shared
 }
 
 try() { # name, groups that it is to lack
-  cc -I"$root/include" -o "$out/$1/groups" "$root/tests/install/groups.c" "$out/$1/libfovea.so" -Wl,-rpath,"$out/$1"
+  cc -I"$root/include" -o "$out/$1/groups" "$root"/tests/install/groups{,_nn}.c "$out/$1"/libfovea{,_nn}.so \
+    -Wl,-rpath,"$out/$1"
   "$out/$1/groups" "${@:2}"
   "$out/$1/fovea" selftest | sed "s|^|$1: |"
 }
@@ -24,7 +25,8 @@ try() { # name, groups that it is to lack
 bare() { # name, groups that it is to lack; then definitions
   local groups=$2
   # shellcheck disable=SC2086
-  (cd "$root" && cc -O0 "${@:3}" -Iinclude -I. -o "$out/$1" tests/install/groups.c src/*/*.c arch/*/*.c -lm)
+  (cd "$root" && cc -O0 "${@:3}" -Iinclude -I. -o "$out/$1" tests/install/groups{,_nn}.c \
+    src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c -lm)
   # shellcheck disable=SC2086
   "$out/$1" $groups
 }
@@ -44,5 +46,9 @@ if "$out/no_decode/fovea" info | grep -E '^avx512 +yes'; then
 fi
 for group in formats bf16 int8; do
   bare "no_$group" "$group" "-DFOVEA_WITHOUT_${group^^}" -DFOVEA_WITHOUT_AVX512
+done
+# Groups that few kernels have, or none: portable C shows what is called.
+for group in lists outputs terms states explain scaling; do
+  bare "no_$group" "$group" "-DFOVEA_WITHOUT_${group^^}" -DFOVEA_WITHOUT_{AVX512,AVX2,NEON}
 done
 bare bare_core "formats lists outputs terms bf16 int8 states explain scaling" -DFOVEA_CORE
