@@ -1,4 +1,5 @@
-/* Blocks as in ggml-common.h, numbers as in dequantize_row_*() of ggml-quants.c, one element at a time. */
+/* Blocks as in ggml-common.h, numbers as in dequantize_row_*() of ggml-quants.c, one element at a time: each as the
+ * value of its code, a scale and an offset. */
 #include "contract_codes.h"
 
 #include <math.h>
@@ -27,8 +28,8 @@ static int nibble(const uint8_t *bytes, int count, int i) {
   return i < count ? bytes[i] & 15 : bytes[i - count] >> 4;
 }
 
-/* y = d * scale * code - dmin * minimum. */
-static float minimum_number(const uint8_t *block, const uint8_t *codes, const uint8_t *fifths, int i) {
+/* The number is scale * value + offset. */
+static struct contract_code minimum_code(const uint8_t *block, const uint8_t *codes, const uint8_t *fifths, int i) {
   const uint8_t *s = block + 4;
   const int j = i / 32, l = i % 32;
   int scale = s[j] & 63, minimum = s[j + 4] & 63;
@@ -39,11 +40,11 @@ static float minimum_number(const uint8_t *block, const uint8_t *codes, const ui
   const uint8_t byte = codes[i / 64 * 32 + l];
   int code = j % 2 == 0 ? byte & 15 : byte >> 4;
   if (fifths && fifths[l] & 1 << j) code += 16;
-  const float d = contract_codes_half(block) * (float)scale, m = contract_codes_half(block + 2) * (float)minimum;
-  return d * (float)code - m;
+  return (struct contract_code){(float)code, contract_codes_half(block) * (float)scale, 1,
+                                -(contract_codes_half(block + 2) * (float)minimum)};
 }
 
-static float six_number(const uint8_t *block, int i) {
+static struct contract_code six_code(const uint8_t *block, int i) {
   const int half = i / 128, l = i % 32, quarter = i % 128 / 32;
   const uint8_t *lower = block + half * 64, *upper = block + 128 + half * 32;
   const int8_t *scales = (const int8_t *)block + 192 + half * 8;
@@ -51,38 +52,39 @@ static float six_number(const uint8_t *block, int i) {
   const uint8_t byte = lower[first[quarter] + l];
   const int8_t scale = scales[l / 16 + 2 * quarter];
   const int code = (quarter < 2 ? byte & 15 : byte >> 4) + 16 * (upper[l] >> 2 * quarter & 3) - 32;
-  return contract_codes_half(block + 208) * (float)scale * (float)code;
+  return (struct contract_code){(float)code, contract_codes_half(block + 208) * (float)scale, 0, 0};
 }
 
-static float block_number(fovea_nn_format format, const uint8_t *block, int i) {
+static struct contract_code block_code(fovea_nn_format format, const uint8_t *block, int i) {
   static const int iq4_nl[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-  static const float e2m1[] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
+  static const int doubled_e2m1[] = {0, 1, 2, 3, 4, 6, 8, 12};
   const float d = contract_codes_half(block), m = contract_codes_half(block + 2);
   int code, fifth;
   switch (format) {
   case FOVEA_NN_FORMAT_Q8_0:
-    return (float)(int8_t)block[2 + i] * d;
+    return (struct contract_code){(float)(int8_t)block[2 + i], d, 0, 0};
   case FOVEA_NN_FORMAT_Q4_0:
-    return (float)(nibble(block + 2, 16, i) - 8) * d;
+    return (struct contract_code){(float)(nibble(block + 2, 16, i) - 8), d, 0, 0};
   case FOVEA_NN_FORMAT_Q4_1:
-    return (float)nibble(block + 4, 16, i) * d + m;
+    return (struct contract_code){(float)nibble(block + 4, 16, i), d, 1, m};
   case FOVEA_NN_FORMAT_Q5_0:
     fifth = block[2 + i / 8] >> i % 8 & 1;
-    return (float)(nibble(block + 6, 16, i) + 16 * fifth - 16) * d;
+    return (struct contract_code){(float)(nibble(block + 6, 16, i) + 16 * fifth - 16), d, 0, 0};
   case FOVEA_NN_FORMAT_Q5_1:
     fifth = block[4 + i / 8] >> i % 8 & 1;
-    return (float)(nibble(block + 8, 16, i) + 16 * fifth) * d + m;
+    return (struct contract_code){(float)(nibble(block + 8, 16, i) + 16 * fifth), d, 1, m};
   case FOVEA_NN_FORMAT_Q4_K:
-    return minimum_number(block, block + 16, NULL, i);
+    return minimum_code(block, block + 16, NULL, i);
   case FOVEA_NN_FORMAT_Q5_K:
-    return minimum_number(block, block + 48, block + 16, i);
+    return minimum_code(block, block + 48, block + 16, i);
   case FOVEA_NN_FORMAT_Q6_K:
-    return six_number(block, i);
+    return six_code(block, i);
   case FOVEA_NN_FORMAT_IQ4_NL:
-    return (float)iq4_nl[nibble(block + 2, 16, i)] * d;
-  default: /* MXFP4, in double: 2^128 may have a product that f32 holds. Code 8 is +0, as in ggml's table. */
+    return (struct contract_code){(float)iq4_nl[nibble(block + 2, 16, i)], d, 0, 0};
+  default: /* MXFP4. Code 8 is +0, as in ggml's table. */
     code = nibble(block + 1, 16, i);
-    return (float)ldexp(code & 8 ? 0.0 - (double)e2m1[code & 7] : (double)e2m1[code & 7], block[0] - 127);
+    return (struct contract_code){(float)(code & 8 ? -doubled_e2m1[code & 7] : doubled_e2m1[code & 7]),
+                                  ldexpf(1, block[0] - 128), 0, 0};
   }
 }
 
@@ -104,19 +106,19 @@ static float scale_of_type(const uint8_t *bytes, fovea_type type) {
 }
 
 /* A block of weights, group_outs by group, has one scale; blocks lie row by row. */
-static float e4m3_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
+static struct contract_code e4m3_code(const fovea_nn_codes *c, int64_t out, int64_t dim) {
   const int64_t blocks_in_row = (c->in + c->group - 1) / c->group;
   const int64_t block = out / c->group_outs * blocks_in_row + dim / c->group;
   const uint8_t *scales = c->scales;
   const float scale = scale_of_type(scales + block * (c->scale_type == FOVEA_F32 ? 4 : 2), c->scale_type);
-  return e4m3_value(((const uint8_t *)c->data)[out * c->in + dim]) * scale;
+  return (struct contract_code){e4m3_value(((const uint8_t *)c->data)[out * c->in + dim]), scale, 0, 0};
 }
 
 static int word_code(const void *words, int64_t word, int place) {
   return ((const uint8_t *)words)[word * 4 + place / 2] >> place % 2 * 4 & 15;
 }
 
-static float zero_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
+static struct contract_code zero_code(const fovea_nn_codes *c, int64_t out, int64_t dim) {
   static const int places[] = {0, 4, 1, 5, 2, 6, 3, 7}; /* of output 0, 1, ... in a word of AWQ */
   const int is_awq = c->format == FOVEA_NN_FORMAT_AWQ, place = is_awq ? places[out % 8] : (int)(out % 8);
   int32_t listed = 0;
@@ -125,15 +127,28 @@ static float zero_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
   const int zero = word_code(c->zeros, group * words + out / 8, place) + c->zeros_less_one;
   const int code = is_awq ? word_code(c->data, dim * words + out / 8, place)
                           : word_code(c->data, dim / 8 * c->out + out, (int)(dim % 8));
-  return (float)(code - zero) * contract_codes_half((const uint8_t *)c->scales + 2 * (group * c->out + out));
+  const float scale = contract_codes_half((const uint8_t *)c->scales + 2 * (group * c->out + out));
+  return (struct contract_code){(float)code, scale, 1, -((float)zero * scale)};
 }
 
-float contract_codes_number(const fovea_nn_codes *c, int64_t out, int64_t dim) {
-  if (c->format == FOVEA_NN_FORMAT_E4M3) return e4m3_number(c, out, dim);
-  if (c->format >= FOVEA_NN_FORMAT_GPTQ) return zero_number(c, out, dim);
+struct contract_code contract_codes_code(const fovea_nn_codes *c, int64_t out, int64_t dim) {
+  if (c->format == FOVEA_NN_FORMAT_E4M3) return e4m3_code(c, out, dim);
+  if (c->format >= FOVEA_NN_FORMAT_GPTQ) return zero_code(c, out, dim);
   const int dims = blocks[c->format].dims;
   const uint8_t *block = (const uint8_t *)c->data + (out * (c->in / dims) + dim / dims) * blocks[c->format].bytes;
-  return block_number(c->format, block, (int)(dim % dims));
+  return block_code(c->format, block, (int)(dim % dims));
+}
+
+/* A product of an integer and a scale is exact unless it is too large. */
+float contract_codes_number(const fovea_nn_codes *codes, int64_t out, int64_t dim) {
+  const struct contract_code c = contract_codes_code(codes, out, dim);
+  const float product = c.value * c.scale;
+  return c.has_offset ? product + c.offset : product;
+}
+
+int64_t contract_codes_group(const fovea_nn_codes *codes) {
+  if (codes->format >= FOVEA_NN_FORMAT_GPTQ) return codes->group;
+  return codes->format == FOVEA_NN_FORMAT_Q6_K ? 16 : 32;
 }
 
 /* ---- Packed ---------------------------------------------------------------------------------------------------- */

@@ -76,8 +76,7 @@ static outcome run_layer(const selftest_layer *description, const char *isa, uin
   selftest_layer_run run;
   fovea_error error;
   if (!selftest_prepare_layer(description, &run)) return out_of_memory(why);
-  const fovea_execution execution = on_set(isa);
-  const fovea_status status = fovea_nn_linear_run(&run.linear, &run.rows, &execution, &error);
+  const fovea_status status = selftest_run_layer(&run, isa, &error);
   *digest = selftest_layer_digest(&run);
   selftest_release_layer(&run);
   return outcome_of(status, isa, description->name, &error, why);
@@ -149,44 +148,46 @@ static outcome run(int kind, int i, const char *isa, uint64_t *digest, failure *
 /* AMX computes what has a mode if it is allowed and no set is named: the name of this way, as if it were a set. */
 static const char amx[] = "amx";
 
-/* How many problems of a list agree, -1 if one of them does not run. Adds problems that this build leaves out to
- * *left_out. The first disagreement of all lists goes into the failure; all go to stdout. */
-static int test_list(int kind, const char *isa, int *left_out, bool *disagreed, failure *why) {
-  const list of = list_of(kind);
-  int agreed = 0;
-  for (int i = 0; i < of.count; i++) {
-    uint64_t digest = 0;
-    const outcome ran = run(kind, i, isa == amx ? NULL : isa, &digest, why);
-    if (ran == FAILED) return -1;
-    if (ran == LEFT_OUT) {
-      (*left_out)++;
-      continue;
-    }
-    if (digest == of.digests[i]) {
-      agreed++;
-      continue;
-    }
-    const char *name = problem_name(kind, i);
-    printf("%s: problem '%s' gives %016" PRIx64 ", not %016" PRIx64 "\n", isa, name, digest, of.digests[i]);
-    if (!*disagreed) fail(why, "%s disagrees on problem '%s'", isa, name);
-    *disagreed = true;
-  }
-  return agreed;
+static bool has_mode(int kind, int i) {
+  return kind == SELFTEST_MODES || (kind == LAYERS && selftest_layers[i].mode != FOVEA_MODE_EXACT);
+}
+
+/* What became of problems: `ran` of them ran. */
+typedef struct tally {
+  int ran, agreed, left_out;
+} tally;
+
+/* Adds one problem. The first disagreement of a set goes into the failure; all go to stdout. Returns false if the
+ * problem does not run. */
+static bool test_problem(int kind, int i, const char *isa, tally *of, failure *why) {
+  const uint64_t expected = list_of(kind).digests[i];
+  uint64_t digest = 0;
+  const outcome came = run(kind, i, isa == amx ? NULL : isa, &digest, why);
+  of->left_out += came == LEFT_OUT;
+  if (came != RAN) return came != FAILED;
+  const bool is_first = of->ran++ == of->agreed;
+  if (digest == expected) return of->agreed++, true;
+  const char *name = problem_name(kind, i);
+  printf("%s: problem '%s' gives %016" PRIx64 ", not %016" PRIx64 "\n", isa, name, digest, expected);
+  if (is_first) fail(why, "%s disagrees on problem '%s'", isa, name);
+  return true;
+}
+
+/* All lists; on AMX the problems with a mode. */
+static bool test_lists(const char *isa, tally *of, failure *why) {
+  for (int kind = 0; kind < LISTS; kind++)
+    for (int i = 0; i < list_of(kind).count; i++)
+      if ((isa != amx || has_mode(kind, i)) && !test_problem(kind, i, isa, of, why)) return false;
+  return true;
 }
 
 static bool test_isa(const char *isa, failure *why) {
-  int agreed = 0, count = 0, left_out = 0;
-  bool disagreed = false;
-  for (int kind = 0; kind < LISTS; kind++) {
-    const int of_list = test_list(kind, isa, &left_out, &disagreed, why);
-    if (of_list < 0) return false;
-    agreed += of_list;
-    count += list_of(kind).count;
-  }
-  printf("%s: %d of %d problems agree", isa, agreed, count - left_out);
-  if (left_out > 0) printf("; this build leaves out what %d others need", left_out);
+  tally of = {0};
+  if (!test_lists(isa, &of, why)) return false;
+  printf("%s: %d of %d problems agree", isa, of.agreed, of.ran);
+  if (of.left_out > 0) printf("; this build leaves out what %d others need", of.left_out);
   putchar('\n');
-  return !disagreed;
+  return of.agreed == of.ran;
 }
 
 /* Whether a plan in bf16 that names no set uses AMX now. */
@@ -208,16 +209,14 @@ static bool amx_is_used(fovea_error *error) {
 /* The problems of modes once more, on AMX. */
 static bool test_amx(failure *why) {
   fovea_error error;
-  int left_out = 0;
-  bool disagreed = false;
+  tally of = {0};
   if (fovea_allow_amx(&error) != FOVEA_OK || !amx_is_used(&error)) {
     printf("amx: not tried: %s\n", error.text);
     return true;
   }
-  const int agreed = test_list(SELFTEST_MODES, amx, &left_out, &disagreed, why);
-  if (agreed < 0) return false;
-  printf("amx: %d of %d problems with a mode agree\n", agreed, list_of(SELFTEST_MODES).count - left_out);
-  return !disagreed;
+  if (!test_lists(amx, &of, why)) return false;
+  printf("amx: %d of %d problems with a mode agree\n", of.agreed, of.ran);
+  return of.agreed == of.ran;
 }
 
 static bool test_every_isa(failure *why) {
