@@ -36,7 +36,7 @@ install_and_test() { # python, what is installed, further packages that its test
   rm -rf "$environment"
   "$1" -m venv "$environment"
   echo "$("$environment/bin/python" --version): pip install $2"
-  "$environment/bin/pip" install --quiet --disable-pip-version-check "${@:2}" pytest ml_dtypes
+  "$environment/bin/pip" install --quiet --disable-pip-version-check "${@:2}" pytest ml_dtypes matplotlib
   # Not from the tree, whose folder of the same name has no compiled module.
   (cd "$folder" && "$environment/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" \
     -c "$root/python/pyproject.toml" "$root/python/tests")
@@ -49,6 +49,8 @@ if [ "$second" = "$first" ]; then echo "note: no other Python than $version"; fi
 
 # fovea.torch is tested with one Python, since PyTorch is large.
 install_and_test "$first" "$root/python" torch==2.13.0
+rm -rf "$folder/archive"
 "$folder/$version/bin/pip" install --quiet --disable-pip-version-check build
 "$folder/$version/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
-install_and_test "$second" "$(echo "$folder"/archive/*.tar.gz)"
+archives=("$folder"/archive/*.tar.gz)
+install_and_test "$second" "${archives[0]}"
