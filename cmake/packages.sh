@@ -44,6 +44,7 @@ matrix | libclang-rt-%-dev     | no_clang_yet_or_it_builds -fsanitize=fuzzer -Dm
 matrix | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
 matrix | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
 matrix | qemu-user             | has_command qemu-aarch64
+matrix | libopenmpi-dev       | has_command mpicc
 matrix | llvm-19               | has_or_cannot_have llvm-mca-19 llvm-19
 armv7 | gcc-arm-linux-gnueabihf   | has_command arm-linux-gnueabihf-gcc
 armv7 | libc6-dev-armhf-cross     | has_header stdio.h arm-linux-gnueabihf-gcc

@@ -37,7 +37,7 @@ static float *fill(float *to, char tensor, int heads, fovea_range rows) {
 }
 
 /* O and LSE of all rows, collected by rank 0: a block's rows go to their places in each head. */
-static void collect(const ring *ring, const ring_tensors *tensors, float *o, float *lse) {
+static void collect(const ring_layout *ring, const ring_tensors *tensors, float *o, float *lse) {
   MPI_Request sends[4];
   for (int side = 0; side < 2; side++) {
     fovea_range rows = ring_block(ring, ring->rank, side);
@@ -59,7 +59,7 @@ static void collect(const ring *ring, const ring_tensors *tensors, float *o, flo
 }
 
 /* O (HEADS, keys, DIM), then LSE (HEADS, keys), by one call in one process. */
-static void attend_alone(const ring *ring, float *o) {
+static void attend_alone(const ring_layout *ring, float *o) {
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_error error;
@@ -89,7 +89,7 @@ static uint64_t digest_of(const float *numbers, int64_t count) {
 }
 
 /* Whether all ranks together have the bits of rank 0 alone. */
-static int compare(const ring *ring, const ring_tensors *tensors) {
+static int compare(const ring_layout *ring, const ring_tensors *tensors) {
   int same = 1;
   int64_t count = HEADS * ring->keys * (DIM + 1);
   float *together = ring->rank == 0 ? allocate(count) : NULL, *alone = ring->rank == 0 ? allocate(count) : NULL;
@@ -107,7 +107,7 @@ static int compare(const ring *ring, const ring_tensors *tensors) {
 }
 
 /* What the ranks did, as rank 0 prints it. */
-static void print_work(const ring *ring, const ring_work *work) {
+static void print_work(const ring_layout *ring, const ring_work *work) {
   int64_t mine[4] = {work->pairs, work->bytes, -work->pairs, -work->bytes}, most[4];
   MPI_Reduce(mine, most, 4, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
   if (ring->rank) return;
@@ -125,7 +125,7 @@ static int64_t number(const char *text) {
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
-  ring ring = {.heads = HEADS, .kv_heads = KV_HEADS, .dim = DIM};
+  ring_layout ring = {.heads = HEADS, .kv_heads = KV_HEADS, .dim = DIM};
   MPI_Comm_size(MPI_COMM_WORLD, &ring.ranks);
   MPI_Comm_rank(MPI_COMM_WORLD, &ring.rank);
   ring.keys = argc > 1 ? number(argv[1]) : 16 * FOVEA_SPAN_KEYS;

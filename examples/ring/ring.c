@@ -6,23 +6,24 @@
 #include <fovea/cache.h>
 #include <fovea/state.h>
 
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void check(fovea_status status, const fovea_error *error) {
-  if (status == FOVEA_OK) return;
-  fprintf(stderr, "ring: %s\n", error->text);
+static void stop(const char *why) {
+  fprintf(stderr, "ring: %s\n", why);
   MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+static void check(fovea_status status, const fovea_error *error) {
+  if (status != FOVEA_OK) stop(error->text);
 }
 
 static float *allocate(int64_t floats) {
   float *numbers = malloc((size_t)(floats + 1) * sizeof(float));
-  if (!numbers) {
-    fputs("ring: no memory\n", stderr);
-    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-  }
+  if (!numbers) stop("no memory");
   return numbers;
 }
 
@@ -30,22 +31,22 @@ static int64_t length(fovea_range range) {
   return range.end - range.begin;
 }
 
-static int64_t begin_of(const ring *ring, int64_t block) {
+static int64_t begin_of(const ring_layout *ring, int64_t block) {
   int64_t pieces = (ring->keys + ring->cut - 1) / ring->cut; /* block b begins at piece pieces * b / blocks */
   int64_t begin = pieces * block / (2 * ring->ranks) * ring->cut;
   return begin < ring->keys ? begin : ring->keys;
 }
 
-fovea_range ring_block(const ring *ring, int rank, int side) {
+fovea_range ring_block(const ring_layout *ring, int rank, int side) {
   int block = side ? 2 * ring->ranks - 1 - rank : rank;
   return (fovea_range){begin_of(ring, block), begin_of(ring, block + 1)};
 }
 
-int64_t ring_kv_floats(const ring *ring, fovea_range block) {
+int64_t ring_kv_floats(const ring_layout *ring, fovea_range block) {
   return 2 * ring->kv_heads * ring->dim * length(block);
 }
 
-static int64_t rank_floats(const ring *ring, int rank) {
+static int64_t rank_floats(const ring_layout *ring, int rank) {
   return ring_kv_floats(ring, ring_block(ring, rank, 0)) + ring_kv_floats(ring, ring_block(ring, rank, 1));
 }
 
@@ -56,14 +57,14 @@ struct chain {
   fovea_state states[4];
 };
 
-static fovea_state new_state(const ring *ring, int64_t rows, int64_t begin, int64_t end) {
+static fovea_state new_state(const ring_layout *ring, int64_t rows, int64_t begin, int64_t end) {
   fovea_state state;
   float *numbers = allocate(ring->heads * rows * fovea_state_numbers(ring->dim, begin, end));
   fovea_state_init(&state, 1, ring->heads, rows, ring->dim, begin, end, numbers);
   return state;
 }
 
-static void add(const ring *ring, struct chain *chain, fovea_state state) {
+static void add(const ring_layout *ring, struct chain *chain, fovea_state state) {
   fovea_error error;
   fovea_state *states = chain->states;
   int at = chain->count++, i = 0;
@@ -84,7 +85,7 @@ static void add(const ring *ring, struct chain *chain, fovea_state state) {
   }
 }
 
-static fovea_problem causal_problem(const ring *ring, fovea_range rows) {
+static fovea_problem causal_problem(const ring_layout *ring, fovea_range rows) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, ring->heads, ring->kv_heads, length(rows), ring->keys, ring->dim, ring->dim);
   problem.causal = 1;
@@ -93,7 +94,7 @@ static fovea_problem causal_problem(const ring *ring, fovea_range rows) {
 }
 
 /* The state of rows over the keys of one block. */
-static fovea_state attend(const ring *ring, fovea_range rows, const float *q, fovea_range keys, float *kv) {
+static fovea_state attend(const ring_layout *ring, fovea_range rows, const float *q, fovea_range keys, float *kv) {
   fovea_error error;
   fovea_tensors tensors;
   fovea_segment segment;
@@ -111,7 +112,7 @@ static fovea_state attend(const ring *ring, fovea_range rows, const float *q, fo
   return state;
 }
 
-static void finish(const ring *ring, fovea_range rows, const fovea_state *state, float *o, float *lse) {
+static void finish(const ring_layout *ring, fovea_range rows, const fovea_state *state, float *o, float *lse) {
   fovea_error error;
   fovea_tensors tensors;
   fovea_problem problem = causal_problem(ring, rows);
@@ -122,7 +123,7 @@ static void finish(const ring *ring, fovea_range rows, const fovea_state *state,
 
 /* Attends to the keys of a rank that came as `kv`. Many an MPI moves messages only within its own calls: hence
  * MPI_Testall() after each block. Returns the number of pairs. */
-static int64_t attend_to_part(const ring *ring, const ring_tensors *tensors, int owner, float *kv,
+static int64_t attend_to_part(const ring_layout *ring, const ring_tensors *tensors, int owner, float *kv,
                               struct chain chains[2], MPI_Request requests[2]) {
   int64_t pairs = 0;
   int complete;
@@ -140,13 +141,14 @@ static int64_t attend_to_part(const ring *ring, const ring_tensors *tensors, int
   return pairs;
 }
 
-ring_work ring_attend(const ring *ring, const ring_tensors *tensors) {
+ring_work ring_attend(const ring_layout *ring, const ring_tensors *tensors) {
   ring_work work = {0, 0};
   struct chain chains[2] = {{.count = 0}, {.count = 0}};
   int ranks = ring->ranks, before = (ring->rank + ranks - 1) % ranks, after = (ring->rank + 1) % ranks;
   int64_t largest = 0;
   for (int rank = 0; rank < ranks; rank++)
     if (largest < rank_floats(ring, rank)) largest = rank_floats(ring, rank);
+  if (largest > INT_MAX) stop("a rank has more floats of K and V than a message of MPI");
   float *buffers[2] = {allocate(largest), allocate(largest)}, *here = tensors->kv;
   for (int step = 0; step < ranks; step++) {
     int owner = (ring->rank - step + ranks) % ranks, next = (owner - 1 + ranks) % ranks;

@@ -8,11 +8,11 @@
  * its low one is block r, its high one block 2 * ranks - 1 - r. So all ranks have about the same number of pairs of a
  * row and a key that it sees. If `cut` is FOVEA_SPAN_KEYS or a multiple, the result has the bits of one process.
  * A short sequence has empty blocks. */
-typedef struct ring {
+typedef struct ring_layout {
   int ranks, rank; /* of MPI_COMM_WORLD */
   int heads, kv_heads, dim;
   int64_t keys, cut; /* keys: of the whole sequence, which has as many rows */
-} ring;
+} ring_layout;
 
 /* What one rank has; index 0 is the low block, 1 the high one. All is contiguous. */
 typedef struct ring_tensors {
@@ -29,12 +29,13 @@ typedef struct ring_work {
 } ring_work;
 
 /* The positions of a rank's low (0) or high (1) block. */
-fovea_range ring_block(const ring *ring, int rank, int side);
+fovea_range ring_block(const ring_layout *ring, int rank, int side);
 
 /* The keys and values of a block, together, in floats. */
-int64_t ring_kv_floats(const ring *ring, fovea_range block);
+int64_t ring_kv_floats(const ring_layout *ring, fovea_range block);
 
-/* Every rank calls it. If a call of Fovea fails, or there is no memory, it prints why and ends all ranks. */
-ring_work ring_attend(const ring *ring, const ring_tensors *tensors);
+/* Every rank calls it, with the same sizes. The keys and values of a rank are at most INT_MAX floats, which is as much
+ * as a message of MPI can be. If a call of Fovea fails, or there is no memory, it prints why and ends all ranks. */
+ring_work ring_attend(const ring_layout *ring, const ring_tensors *tensors);
 
 #endif

@@ -6,7 +6,7 @@ set -e -u -o pipefail
 program=$1
 launch=("${@:2}")
 
-# More ranks than CPUs, and root in a container. Each name is known to some versions of Open MPI; other MPIs ask for none.
+# More ranks than CPUs, and root in a container. Versions of Open MPI know some of the names; other MPIs need none.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers may forbid what the default needs

