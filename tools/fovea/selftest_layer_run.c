@@ -142,7 +142,7 @@ bool selftest_prepare_layer(const selftest_layer *d, selftest_layer_run *run) {
   float *next = run->memory;
   const void *plain = take_filled(&next, weights, d->weights, TENSOR_WEIGHTS);
   void *x = take(&next, d->rows * d->in), *y = take(&next, outputs);
-  selftest_fill_mixed(x, d->x, TENSOR_X, d->rows * d->in, 1, d->strange);
+  selftest_fill_mixed(x, d->x, TENSOR_X, d->rows * d->in, d->gain > 0 ? d->gain : 1, d->strange);
   const float *bias = take_filled(&next, d->out, FOVEA_F32, TENSOR_BIAS);
   const float *gate = take_filled(&next, outputs, FOVEA_F32, TENSOR_GATE);
   const float *residual = take_filled(&next, outputs, FOVEA_F32, TENSOR_RESIDUAL);

@@ -72,6 +72,8 @@ const selftest_layer selftest_layers[] = {
     {"linear_int8_mxfp4", 288, 70, 20, IN_INT8, CODES(MXFP4)},
     {"linear_int8_gptq", 264, 104, 40, IN_INT8, CODES(GPTQ), .group = 128, .zeros_less_one = true},
     {"linear_int8_gptq_one_group", 200, 72, 20, IN_INT8, CODES(GPTQ), .group = 200, .residual = true},
+    {"linear_bf16_mode_small", 150, 50, 7, IN_BF16, .gain = 0x1p-56f},
+    {"linear_bf16_mode_small_tiles", 150, 70, 40, IN_BF16, .gain = 0x1p-56f},
 };
 /* clang-format on */
 

@@ -22,6 +22,7 @@ typedef struct selftest_layer {
   bool packed, bias, gate, residual;
   fovea_nn_activation activation;
   int strange; /* one of so many numbers of x is NaN, infinite, zero, tiny or huge; 0: none */
+  float gain;  /* of x, a power of two; 0: 1 */
   fovea_mode mode;
   selftest_weights kind;
   fovea_nn_format format;         /* of codes */
