@@ -1,8 +1,10 @@
 """Fovea within PyTorch, on the CPU: `activate()` makes every call of `torch.nn.functional.scaled_dot_product_attention`
-run on Fovea, in any model and without a change of it; `attention()` is an operator for what that function cannot say.
-docs/python.md has examples."""
+run on Fovea, in any model and without a change of it; `attention()` is an operator for what that function cannot say;
+`one_answer()` gives whole models one answer. docs/python.md has examples."""
 
+from ._layers import pack
+from ._one_answer import Operator, audit, one_answer
 from ._operator import attention
 from ._sdpa import activate, deactivate, is_active
 
-__all__ = ["activate", "attention", "deactivate", "is_active"]
+__all__ = ["Operator", "activate", "attention", "audit", "deactivate", "is_active", "one_answer", "pack"]
