@@ -34,7 +34,7 @@ static void *bytes_of(struct nn_scene *s, int64_t count) {
 /* A group for each dim; now and then one that is not there. */
 static void *groups_of_dims(struct nn_scene *s, int64_t groups) {
   char *list = bytes_of(s, codes.in * 4);
-  const int64_t step = nn_below(s, 100), faulty = nn_below(s, 8) == 0 ? nn_below(s, codes.in) : -1;
+  const int64_t step = nn_below(s, 100), faulty = s->wild && nn_below(s, 8) == 0 ? nn_below(s, codes.in) : -1;
   for (int64_t d = 0; list && d < codes.in; d++) {
     const int32_t group = (int32_t)(d == faulty ? groups : (d * step + step) % groups);
     memcpy(list + 4 * d, &group, sizeof group);
