@@ -6,10 +6,6 @@
     busy_report.py run.json --bars    the bars that the run missed, in place of the table
 """
 
-import argparse
-import json
-import pathlib
-
 import report
 from report import kept
 
@@ -58,20 +54,5 @@ def markdown(document):
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=pathlib.Path, help="JSON of busy.py")
-    kept.add_options(parser)
-    arguments = parser.parse_args()
-    document = json.loads(arguments.run.read_text(encoding="utf-8"))
-    if arguments.bars:
-        kept.print_bars(bars_of(document))
-    print(markdown(document), end="")
-    if arguments.keep:
-        slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
-        report.save(document, kept.RESULTS / f"busy-peers-{slug}.json")
-        kept.write_pages()
-
-
 if __name__ == "__main__":
-    main()
+    report.tell(__doc__, "busy", bars_of, markdown)

@@ -9,9 +9,6 @@ Of several runs, each result comes from the last run that has it. A ratio is how
 Fovea with keys in rows / in panels; the better of them is held against the bar.
 """
 
-import argparse
-import pathlib
-
 import cache_problems
 import report
 from report import kept
@@ -96,20 +93,5 @@ def markdown(document):
     return "\n".join(lines).strip() + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of caches.py")
-    kept.add_options(parser)
-    arguments = parser.parse_args()
-    document = report.together(arguments.run)
-    if arguments.bars:
-        kept.print_bars(bars_of(document))
-    print(markdown(document), end="")
-    if arguments.keep:
-        slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
-        report.save(document, kept.RESULTS / f"caches-peers-{slug}.json")
-        kept.write_pages()
-
-
 if __name__ == "__main__":
-    main()
+    report.tell(__doc__, "caches", bars_of, markdown, several=True)

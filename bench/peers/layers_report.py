@@ -8,9 +8,6 @@
 Of several runs, each result comes from the last run that has it.
 """
 
-import argparse
-import pathlib
-
 import layer_problems
 import report
 from report import kept
@@ -129,20 +126,5 @@ def markdown(document):
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of layers.py, or a kept run")
-    kept.add_options(parser)
-    arguments = parser.parse_args()
-    document = report.together(arguments.run)
-    if arguments.bars:
-        kept.print_bars(bars_of(document))
-    print(markdown(document))
-    if arguments.keep:
-        slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
-        report.save(document, kept.RESULTS / f"layers-peers-{slug}.json")
-        kept.write_pages()
-
-
 if __name__ == "__main__":
-    main()
+    report.tell(__doc__, "layers", bars_of, markdown, several=True)
