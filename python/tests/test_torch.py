@@ -84,9 +84,11 @@ def test_strides():
     rows_first = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v)]
     same_bits(sdpa(*rows_first), expected)
     same_bits(sdpa(q, k[:, :, :1].expand_as(k), v), sdpa(q, k[:, :, :1].repeat(1, 1, 150, 1), v))
-    strides = [sdpa(x, k, v).stride() for x in (q, rows_first[0])]
+    strides = lambda: [[o.stride() for o in torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(x, k, v)]
+                       for x in (q, rows_first[0])]
+    own = strides()
     fovea.torch.deactivate()
-    assert [sdpa(x, k, v).stride() for x in (q, rows_first[0])] == strides
+    assert strides() == own
 
 
 def test_one_answer():

@@ -75,7 +75,7 @@ def _register():
 
 def _kernel(replaced):
     attend, threads = fovea.attention, torch.get_num_threads
-    empty, empty_like, float32 = torch.empty_permuted, torch.empty_like, torch.float32
+    empty, empty_like, float32 = torch.empty_strided, torch.empty_like, torch.float32
 
     def attention(keys, query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
         if dropout_p == 0.0 and query.dtype in TYPES:
@@ -84,7 +84,8 @@ def _kernel(replaced):
             k = key.detach() if key.requires_grad else key
             v = value.detach() if value.requires_grad else value
             out = empty_like(q)  # the layouts of PyTorch's own kernel, which torch.compile expects
-            lse = empty(q.shape[:3], (0, 2, 1), dtype=float32)
+            batch, heads, rows, _ = q.shape
+            lse = empty((batch, heads, rows), (heads * rows, 1, heads), dtype=float32)
             try:
                 # The own key of row i is key i: causal masks of PyTorch begin at the top left.
                 attend(q, k, v, causal=is_causal, offset=0 if is_causal else None, mask=attn_mask, scale=scale, out=out,
