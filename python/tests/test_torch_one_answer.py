@@ -59,6 +59,20 @@ def test_batches_and_threads(dtype):
     torch.testing.assert_close(o.double(), expected, atol=tolerance, rtol=tolerance)
 
 
+def test_padding():
+    """A sentence keeps its bits if padding follows it that a mask hides, and so does a sum over its rows."""
+    model, x = encoder(), sentences()
+    padded = x[:3].clone()
+    padded[0, 23:] = 0
+    hidden = torch.zeros(3, 40, dtype=torch.bool)
+    hidden[0, 23:] = True
+    with fovea.torch.one_answer():
+        alone = model(x[:1, :23])
+        among = model(padded, src_key_padding_mask=hidden)
+        assert hash_of(among[0, :23]) == hash_of(alone[0])
+        assert hash_of((among * ~hidden[..., None]).sum(1)[0]) == hash_of(alone.sum(1)[0])
+
+
 def test_instruction_sets():
     usable = {each.name for each in fovea.info().sets if each.usable}
     chosen = {fovea.info().isa, "scalar"} | ({"avx2", "avx512", "neon"} & usable)
