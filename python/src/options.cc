@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <cstring>
+#include <stdexcept>
 
 namespace fovea_python {
 
@@ -14,6 +15,7 @@ struct table {
     for (option_list list : {visibility_options(), score_options(), weight_options(), cache_options(),
                              output_options(), execution_options()})
       options.insert(options.end(), list.first, list.first + list.count);
+    if (options.size() > given_options::most) throw std::length_error("the table of keywords is too long");
     for (const option &each : options) names.push_back(PyUnicode_InternFromString(each.name));
   }
 };

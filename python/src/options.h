@@ -45,9 +45,9 @@ class given_options {
 public:
   given_options(nb::handle keywords, function function);
   void set(attention_call &call, bool before_sizes) const;
+  static constexpr size_t most = 64; /* keywords of the table */
 
 private:
-  static constexpr size_t most = 64;
   PyObject *values_[most];
 };
 
