@@ -21,6 +21,21 @@ try() { # name, groups that it is to lack
   "$out/$1/fovea" selftest | sed "s|^|$1: |"
 }
 
+# Two at a time: a compiler that is given all sources uses one CPU.
+running=()
+aside() { # command
+  if [ ${#running[@]} -ge 2 ]; then
+    wait "${running[0]}"
+    running=("${running[@]:1}")
+  fi
+  "$@" &
+  running+=($!)
+}
+finish() {
+  local process
+  for process in "${running[@]}"; do wait "$process"; done
+}
+
 # Without optimisation nothing but the preprocessor leaves code out: every function that is called is there.
 bare() { # name, groups that it is to lack; then definitions
   local groups=$2
@@ -45,10 +60,11 @@ if "$out/no_decode/fovea" info | grep -E '^avx512 +yes'; then
   exit 1
 fi
 for group in formats bf16 int8; do
-  bare "no_$group" "$group" "-DFOVEA_WITHOUT_${group^^}" -DFOVEA_WITHOUT_AVX512
+  aside bare "no_$group" "$group" "-DFOVEA_WITHOUT_${group^^}" -DFOVEA_WITHOUT_AVX512
 done
 # Groups that few kernels have, or none: portable C shows what is called.
 for group in lists outputs terms states explain scaling; do
-  bare "no_$group" "$group" "-DFOVEA_WITHOUT_${group^^}" -DFOVEA_WITHOUT_{AVX512,AVX2,NEON}
+  aside bare "no_$group" "$group" "-DFOVEA_WITHOUT_${group^^}" -DFOVEA_WITHOUT_{AVX512,AVX2,NEON}
 done
-bare bare_core "formats lists outputs terms bf16 int8 states explain scaling" -DFOVEA_CORE
+aside bare bare_core "formats lists outputs terms bf16 int8 states explain scaling" -DFOVEA_CORE
+finish
