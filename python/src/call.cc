@@ -7,20 +7,18 @@
 
 namespace fovea_python {
 
-namespace {
-
-/* Axes of Q, K and V: batch, heads, rows, dim, of which the first two may be missing. */
 int64_t size_of(const tensor &tensor, int axis) {
   int at = tensor.axes - 4 + axis;
   return at < 0 ? 1 : tensor.shape[at];
 }
 
-/* Of the first three axes of (batch, heads, rows, ...), `last` axes follow. */
 fovea_strides strides_of(const tensor &tensor, int last) {
   int row = tensor.axes - 1 - last;
   return {row >= 2 ? tensor.strides[row - 2] : 0, row >= 1 ? tensor.strides[row - 1] : 0,
           row >= 0 ? tensor.strides[row] : 0};
 }
+
+namespace {
 
 void require_axes(const tensor &tensor, const char *name) {
   if (tensor.axes < 2 || tensor.axes > 4)

@@ -11,6 +11,12 @@
 
 namespace fovea_python {
 
+/* Axes of Q, K, V and O: batch, heads, rows, dim, of which the first two may be missing. */
+int64_t size_of(const tensor &tensor, int axis);
+
+/* Of the first three axes of (batch, heads, rows, ...), which `last` axes follow. */
+fovea_strides strides_of(const tensor &tensor, int last);
+
 /* An output beside O: where it lies, and the object that Python gets. */
 struct output {
   nb::object object;

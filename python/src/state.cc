@@ -4,24 +4,9 @@
 
 namespace fovea_python {
 
-namespace {
-
-int64_t axis_of(const tensor &tensor, int axis) {
-  int at = tensor.axes - 4 + axis;
-  return at < 0 ? 1 : tensor.shape[at];
-}
-
-fovea_strides strides_of(const tensor &tensor, int last) {
-  int row = tensor.axes - 1 - last;
-  return {row >= 2 ? tensor.strides[row - 2] : 0, row >= 1 ? tensor.strides[row - 1] : 0,
-          row >= 0 ? tensor.strides[row] : 0};
-}
-
-} // namespace
-
 /* Says what lies in the memory, which has as many numbers a row as such a state has. */
 void state::describe(int64_t dim, fovea_range keys) {
-  fovea_state_init(&described_, axis_of(memory_, 0), axis_of(memory_, 1), axis_of(memory_, 2), dim, keys.begin,
+  fovea_state_init(&described_, size_of(memory_, 0), size_of(memory_, 1), size_of(memory_, 2), dim, keys.begin,
                    keys.end, static_cast<float *>(memory_.data));
   described_.strides = strides_of(memory_, 1);
 }
@@ -124,8 +109,8 @@ nb::object from_output(nb::handle o, nb::handle lse, nb::handle keys, int thread
   fovea_tensors tensors;
   fovea_execution execution;
   fovea_error error;
-  fovea_problem_init(&problem, axis_of(outputs, 0), axis_of(outputs, 1), axis_of(outputs, 1), axis_of(outputs, 2),
-                     0, 1, axis_of(outputs, 3));
+  fovea_problem_init(&problem, size_of(outputs, 0), size_of(outputs, 1), size_of(outputs, 1), size_of(outputs, 2),
+                     0, 1, size_of(outputs, 3));
   problem.o_type = number_type(outputs.type, "o");
   problem.o_strides = strides_of(outputs, 1);
   problem.lse_strides = strides_of(sums, 0);
