@@ -88,35 +88,38 @@ FOVEA_INLINE int finish_functions(const fovea_nn_finish_args *args, int outs,
   return row;
 }
 
-/* Whole vectors of f32, of one kind of activation that takes no time. */
-FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const int relu) {
+/* Whole vectors of one type, of one kind of activation that takes no time. */
+FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const fovea_type type, const int relu) {
   const float *bias = args->bias;
   for (int row = 0; row < args->rows; row++) {
     const float *sums = args->sums + row * args->sum_stride;
-    const float *residual = (const float *)args->residual.data;
-    float *y = (float *)args->y.data + row * args->y.stride;
-    if (residual) residual += row * args->residual.stride;
+    const int64_t residual = row * args->residual.stride, y = row * args->y.stride;
     FOVEA_NO_UNROLL
     for (int out = 0; out < outs; out += LANES) {
       vec x = vec_load(sums + out);
       if (bias) x = vec_add(x, vec_load(bias + out));
       if (relu) x = vec_relu(x);
-      if (residual) x = vec_add(x, vec_load(residual + out));
-      vec_store(y + out, result_of(x));
+      if (args->residual.data) x = vec_add(x, typed_load(args->residual.data, residual + out, type));
+      typed_store(args->y.data, y + out, result_of(x), type);
     }
   }
 }
 
 FOVEA_INLINE int finish_is_plain(const fovea_nn_finish_args *args, const fovea_nn_activation activation) {
-  return activation < FOVEA_NN_ACTIVATION_GELU && !args->gate.data && args->y.type == FOVEA_F32 &&
-         args->residual.type == FOVEA_F32;
+  const int same = !args->residual.data || args->residual.type == args->y.type;
+  return activation < FOVEA_NN_ACTIVATION_GELU && !args->gate.data && same &&
+         (args->y.type == FOVEA_F32 || args->y.type == FOVEA_BF16);
 }
 
 FOVEA_INLINE void finish_rows(const fovea_nn_finish_args *args, const fovea_nn_activation activation) {
   const int outs = (int)((unsigned)args->outs / LANES * LANES); /* unsigned: a shift */
   int row = 0;
   if (finish_is_plain(args, activation)) {
-    finish_plain(args, outs, activation == FOVEA_NN_ACTIVATION_RELU);
+    const int relu = activation == FOVEA_NN_ACTIVATION_RELU;
+    if (args->y.type == FOVEA_F32)
+      finish_plain(args, outs, FOVEA_F32, relu);
+    else
+      finish_plain(args, outs, FOVEA_BF16, relu);
     row = args->rows;
   }
   if (activation >= FOVEA_NN_ACTIVATION_GELU) row = finish_functions(args, outs, activation);
