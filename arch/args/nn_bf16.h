@@ -12,7 +12,7 @@
 
 /* Packs rows of x as operands: rounded to bf16, 0 below 2^-56, and zeros up to whole groups. */
 typedef struct fovea_nn_bf16_pack_args {
-  const float *x;
+  const void *x; /* f32, or bf16 for pack_bf16() */
   int64_t x_stride;
   int rows, dims;
   char *to;
@@ -38,6 +38,8 @@ typedef struct fovea_nn_bf16_tile_args {
   float *sums;       /* rows of FOVEA_NN_OUTS */
   const char *ahead; /* what is read next, `lines` for each group of dims; kernels may leave it alone */
   int lines;
+  const char *y, *y_end; /* rows of results that the sums become, or NULL; kernels may fetch them */
+  int64_t y_stride, y_bytes;
 } fovea_nn_bf16_tile_args;
 
 struct fovea_nn_bf16_kernels {
@@ -47,6 +49,8 @@ struct fovea_nn_bf16_kernels {
   int least;                         /* rows: fewer are faster with the kernels of the set */
   void (*begin)(void), (*end)(void); /* of a task; NULL: nothing */
   void (*pack)(const fovea_nn_bf16_pack_args *args);
+  void (*pack_bf16)(
+      const fovea_nn_bf16_pack_args *args);          /* the same of rows of bf16; NULL: they are widened first */
   void (*tile)(const fovea_nn_bf16_tile_args *args); /* weights are 0 or at least 2^-56 in magnitude */
   int (*safe)(const fovea_nn_bf16_panels *panels);   /* whether they are */
   void (*clear)(const fovea_nn_bf16_panels *panels, uint16_t *to); /* copies them, and 0 for those that are not */

@@ -23,12 +23,33 @@ _Static_assert(FOVEA_NN_PANEL == TILE && GROUP == 2 * TILE_WORDS, "a group of a 
 
 FOVEA_KERNEL static void pack(const fovea_nn_bf16_pack_args *args) {
   for (int row = 0; row < args->rows; row++) {
-    const float *x = args->x + row * args->x_stride;
+    const float *x = (const float *)args->x + row * args->x_stride;
     uint16_t *to = (uint16_t *)(void *)(args->to + row * args->to_stride);
     FOVEA_NO_UNROLL
     for (int d = 0; d < args->dims; d += GROUP) {
       for (int i = 0; i < GROUP; i += LANES)
         vec_store_bf16(to + d + i, bf16_number(amx_load_some(x + d + i, args->dims - d - i)));
+    }
+  }
+}
+
+/* As bf16_number(): small numbers are 0, and there is one NaN. */
+FOVEA_INLINE __m512i bf16_codes(__m512i codes) {
+  const __m512i size = _mm512_and_si512(codes, _mm512_set1_epi16(0x7fff));
+  const __mmask32 kept = _mm512_cmpge_epu16_mask(size, _mm512_set1_epi16((127 - 56) << 7));
+  const __mmask32 is_nan = _mm512_cmpgt_epu16_mask(size, _mm512_set1_epi16(0x7f80));
+  return _mm512_mask_mov_epi16(_mm512_maskz_mov_epi16(kept, codes), is_nan, _mm512_set1_epi16(0x7fc0));
+}
+
+FOVEA_KERNEL static void pack_bf16(const fovea_nn_bf16_pack_args *args) {
+  for (int row = 0; row < args->rows; row++) {
+    const uint16_t *x = (const uint16_t *)args->x + row * args->x_stride;
+    char *to = args->to + row * args->to_stride;
+    FOVEA_NO_UNROLL
+    for (int d = 0; d < args->dims; d += GROUP, to += LINE) {
+      const int rest = args->dims - d;
+      const __mmask32 some = rest < GROUP ? (__mmask32)((UINT32_C(1) << rest) - 1) : UINT32_MAX;
+      _mm512_storeu_si512(to, bf16_codes(_mm512_maskz_loadu_epi16(some, x + d)));
     }
   }
 }
@@ -83,11 +104,24 @@ static void copy_last(const layer_step *s, int panels, int pairs, last_group *la
   }
 }
 
+/* Rows of results that a group of dims fetches, so that the last group fetches the last row. */
+FOVEA_INLINE int rows_a_step(const fovea_nn_bf16_tile_args *args) {
+  const int steps = (int)(args->panels.dims / GROUP);
+  return steps > 0 ? (args->rows + steps - 1) / steps : 0;
+}
+
+FOVEA_INLINE const char *fetch_results(const fovea_nn_bf16_tile_args *args, const char *y, int rows) {
+  for (int i = 0; i < rows && y != args->y_end; i++, y += args->y_stride)
+    for (int64_t byte = 0; byte < args->y_bytes; byte += LINE) __builtin_prefetch(y + byte, 0, 2);
+  return y;
+}
+
 /* All dims of `panels` panels from panel `first` of the call on. */
 FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const int tiles, const int panels) {
   const fovea_nn_bf16_panels *p = &args->panels;
   const uint32_t *weights = (const uint32_t *)(const void *)p->weights;
-  const char *ahead = args->ahead;
+  const char *ahead = args->ahead, *y = args->y;
+  const int y_rows = y ? rows_a_step(args) : 0;
   layer_step s = {.x = (const uint32_t *)(const void *)args->x, .x_row = args->x_stride / 4};
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < p->dims; dim += FOVEA_DOT_PIECE, weights += p->piece_stride / 2) {
@@ -103,6 +137,7 @@ FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const
       else
         two_by_two(&s, panels);
       for (int i = 0; i < args->lines; i++, ahead += LINE) __builtin_prefetch(ahead, 0, 2);
+      y = fetch_results(args, y, y_rows);
     }
     if (pairs == 0) continue;
     last_group last;
@@ -192,6 +227,7 @@ const fovea_nn_bf16_kernels fovea_nn_bf16_amx = {
     .begin = amx_begin,
     .end = amx_end,
     .pack = pack,
+    .pack_bf16 = pack_bf16,
     .tile = multiply,
     .safe = safe,
     .clear = fovea_nn_bf16_clear_avx512,

@@ -14,7 +14,7 @@
 FOVEA_KERNEL static void bf16_mode_pack(const fovea_nn_bf16_pack_args *args) {
   const int padded = (args->dims + FOVEA_NN_BF16_GROUP - 1) / FOVEA_NN_BF16_GROUP * FOVEA_NN_BF16_GROUP;
   for (int row = 0; row < args->rows; row++) {
-    const float *x = args->x + row * args->x_stride;
+    const float *x = (const float *)args->x + row * args->x_stride;
     uint16_t *to = (uint16_t *)(void *)(args->to + row * args->to_stride);
     FOVEA_NO_UNROLL
     for (int d = 0; d < padded; d += LANES) {
