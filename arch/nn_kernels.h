@@ -116,6 +116,13 @@ typedef struct fovea_nn_finish_args {
   fovea_nn_rows gate, residual, y;
 } fovea_nn_finish_args;
 
+/* Rows that a kernel may fetch while it computes what they become. */
+typedef struct fovea_nn_fetched {
+  const char *first;
+  int64_t stride, bytes; /* bytes from row to row, and of each */
+  int rows;
+} fovea_nn_fetched;
+
 /* y = fl(x * scale) + each addend, of one row. */
 typedef struct fovea_nn_embed_args {
   int64_t count;

@@ -13,7 +13,6 @@ enum {
   BLOCK_BYTES = 4 << 20, /* or some dims of them */
   FAR_WEIGHTS = 8 << 20, /* bytes of weights: reading more once only is worth more than rows that are near */
   CHUNK_BYTES = 1 << 19, /* of sums that stay near while parts of the dims pass */
-  FAR_BYTES = 2 << 20,   /* of results: more are in no second-level cache */
   WORKER_TASKS = 2,      /* each packs its rows */
   LEAST_SHARE = 1 << 10, /* bytes that a tile fetches */
   WIDE_ROWS = 8          /* rows that are copied as f32 at a time */
@@ -52,7 +51,6 @@ void fovea_nn_cut_bf16(const fovea_nn_linear *linear, const fovea_nn_linear_rows
   job->columns = workers <= 1 ? 1 : fovea_nn_parts_of(wanted, job->row_blocks > 0 ? job->row_blocks : 1);
   if (job->columns > job->groups) job->columns = job->groups;
   job->chunk = 1;
-  job->is_far = rows->rows * fovea_bytes(rows->y_type, rows->y_stride) > FAR_BYTES;
   if (!has_memory) return;
   const int64_t most_block = rows->rows < most ? fovea_nn_padded(rows->rows, ROW_STEP) : most;
   job->weights = aligned(most_block * job->x_stride);
@@ -73,6 +71,7 @@ typedef struct bf16_task {
   const fovea_nn_bf16_job *job;
   int64_t row;
   int rows;
+  int is_far;         /* results are */
   int64_t begin, end; /* groups */
   char *x;
   uint16_t *weights; /* room for cleared ones */
@@ -132,16 +131,15 @@ static fovea_nn_bf16_panels find_panels(const bf16_task *task, int64_t group, in
   return panels;
 }
 
-/* Rows and panels of the task whose sums are done. */
-static void finish(const bf16_task *task, int first, int rows, int64_t panel, int panels, const float *sums) {
-  const fovea_nn_bf16_job *job = task->job;
-  const fovea_nn_done done = {sums,
-                              FOVEA_NN_OUTS,
-                              .row = task->row + first,
-                              .out = panel * FOVEA_NN_PANEL,
-                              .rows = rows,
-                              .outs = panels * FOVEA_NN_PANEL};
-  fovea_nn_finish(job->linear, job->rows, job->kernels, &done);
+/* Rows and panels of the task, and their sums. */
+static fovea_nn_done results_of(const bf16_task *task, int64_t panel, int row,
+                                const fovea_nn_bf16_tile_args *args) {
+  return (fovea_nn_done){args->sums,
+                         FOVEA_NN_OUTS,
+                         .row = task->row + row,
+                         .out = panel * FOVEA_NN_PANEL,
+                         .rows = args->rows,
+                         .outs = args->panels.panels * FOVEA_NN_PANEL};
 }
 
 /* A part of the dims for a group. */
@@ -185,17 +183,6 @@ static void set_ahead(const bf16_ahead *ahead, const bf16_part *part, int64_t in
   args->lines = (int)fovea_nn_parts_of(ahead->share, LINE * steps);
 }
 
-/* Results that a tile will write, if they are far: 0.53 to 0.9 of the time, and 1.09 of it if they are near. */
-static void set_results(const bf16_task *task, int row, int64_t panel, fovea_nn_bf16_tile_args *args) {
-  const fovea_nn_linear_rows *r = task->job->rows;
-  const int64_t out = panel * FOVEA_NN_PANEL, rest = task->job->linear->out - out,
-                outs = args->panels.panels * FOVEA_NN_PANEL;
-  args->y = fovea_element(r->y, r->y_type, (task->row + row) * r->y_stride + out);
-  args->y_stride = fovea_bytes(r->y_type, r->y_stride);
-  args->y_end = args->y + args->rows * args->y_stride;
-  args->y_bytes = fovea_bytes(r->y_type, rest < outs ? rest : outs);
-}
-
 /* Some panels at a time for all rows, so that they stay in the first-level cache. */
 static void multiply(const bf16_task *task, const bf16_part *part, const fovea_nn_bf16_panels *panels,
                      const char *x) {
@@ -203,6 +190,7 @@ static void multiply(const bf16_task *task, const bf16_part *part, const fovea_n
   const bf16_ahead ahead = look_ahead(task, part);
   const int is_whole = part->dim == 0 && part->is_last; /* then tiles write sums to one place, which stays near */
   const int64_t first = part->group * FOVEA_NN_PANELS;
+  fovea_nn_fetched y;
   int64_t tile = 0;
   for (int panel = 0; panel < panels->panels; panel += k->panels) {
     fovea_nn_bf16_tile_args args = {.panels = *panels, .x_stride = task->job->x_stride, .begun = part->dim > 0};
@@ -213,9 +201,13 @@ static void multiply(const bf16_task *task, const bf16_part *part, const fovea_n
       args.rows = task->rows - row < ROW_STEP ? task->rows - row : ROW_STEP;
       args.sums = part->sums + (is_whole ? 0 : row * FOVEA_NN_OUTS) + panel * FOVEA_NN_PANEL;
       set_ahead(&ahead, part, tile, &args);
-      if (part->is_last && task->job->is_far) set_results(task, row, first + panel, &args);
+      const fovea_nn_done done = results_of(task, first + panel, row, &args);
+      if (part->is_last && task->is_far) {
+        y = fovea_nn_far_results(task->job->linear, task->job->rows, &done);
+        args.y = &y;
+      }
       k->tile(&args);
-      if (part->is_last) finish(task, row, args.rows, first + panel, args.panels.panels, args.sums);
+      if (part->is_last) fovea_nn_finish(task->job->linear, task->job->rows, task->job->kernels, &done);
     }
   }
 }
@@ -276,6 +268,7 @@ void fovea_nn_bf16_task(const void *data, int64_t index, int worker) {
   bf16_task task = {.job = job,
                     .row = row,
                     .rows = (int)(rest < job->block_rows ? rest : job->block_rows),
+                    .is_far = fovea_nn_are_far(job->rows),
                     .begin = fovea_nn_part_begin(job->groups, job->columns, column),
                     .end = fovea_nn_part_begin(job->groups, job->columns, column + 1)};
   if (task.rows <= 0) return; /* blocks are whole steps, so the last may be empty */

@@ -15,7 +15,6 @@ typedef struct fovea_nn_bf16_job {
   int64_t block_rows, row_blocks;
   int64_t groups, columns;          /* of outputs; blocks of them */
   int64_t chunk;                    /* groups whose sums a task keeps while parts of the dims pass */
-  int is_far;                       /* results are in no second-level cache */
   int64_t x_stride;                 /* bytes of a packed row */
   size_t weights, sums, task_bytes; /* where parts of a task's memory begin, after packed rows; its size */
   char *memory;                     /* task_bytes for each worker; NULL: the stack */

@@ -8,6 +8,20 @@ static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, 
   return rows;
 }
 
+enum { FAR_BYTES = 8 << 20 };
+
+int fovea_nn_are_far(const fovea_nn_linear_rows *rows) {
+  return fovea_bytes(rows->y_type, rows->y_stride) > FAR_BYTES / rows->rows;
+}
+
+fovea_nn_fetched fovea_nn_far_results(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                      const fovea_nn_done *done) {
+  const int64_t rest = linear->out - done->out;
+  return (fovea_nn_fetched){fovea_element(rows->y, rows->y_type, done->row * rows->y_stride + done->out),
+                            fovea_bytes(rows->y_type, rows->y_stride),
+                            fovea_bytes(rows->y_type, rest < done->outs ? rest : done->outs), (int)done->rows};
+}
+
 void fovea_nn_finish(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                      const fovea_nn_kernels *kernels, const fovea_nn_done *done) {
   const int64_t rest = linear->out - done->out;

@@ -23,6 +23,12 @@ typedef struct fovea_nn_done {
   int64_t rows, outs; /* outputs that do not exist may be among them */
 } fovea_nn_done;
 
+/* Whether results are so many that no cache near the core keeps them; there are rows. Then it pays to fetch the lines
+ * of a tile's results while the tile is computed. */
+int fovea_nn_are_far(const fovea_nn_linear_rows *rows);
+fovea_nn_fetched fovea_nn_far_results(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                      const fovea_nn_done *done);
+
 /* Writes the results of a tile. */
 void fovea_nn_finish(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                      const fovea_nn_kernels *kernels, const fovea_nn_done *done);

@@ -99,6 +99,8 @@ typedef struct int8_task {
   const fovea_nn_int8 *int8;
   int64_t tile, tiles, group, groups; /* the first of each */
   char *memory;
+  void (*products)(const fovea_nn_products_args *args);
+  int is_far; /* results are */
 } int8_task;
 
 /* Dims that are multiplied at a time, from `dim` to `end`, in one run of whole pieces and one of the last piece. */
@@ -222,13 +224,12 @@ static int32_t *starts_at(const int8_task *task, const int8_run *run) {
   return (int32_t *)(void *)(task->memory + int8->parts.starts) + group * int8->codes->tile_outs;
 }
 
-static void finish(const int8_task *task, int64_t t, int64_t group) {
+static fovea_nn_done results_of(const int8_task *task, int64_t t, int64_t group) {
   const fovea_nn_int8 *int8 = task->int8;
   const int tile_outs = int8->codes->tile_outs;
-  const fovea_nn_done done = {floats_of(task, int8->parts.sums, 0, 0), tile_outs,
-                              .row = tile_begin(int8, task->tile + t), .out = group * tile_outs,
-                              .rows = rows_of(int8, task->tile + t),   .outs = tile_outs};
-  fovea_nn_finish(int8->linear, int8->rows, int8->kernels, &done);
+  return (fovea_nn_done){floats_of(task, int8->parts.sums, 0, 0), tile_outs,
+                         .row = tile_begin(int8, task->tile + t), .out = group * tile_outs,
+                         .rows = rows_of(int8, task->tile + t),   .outs = tile_outs};
 }
 
 static void prepare(const int8_task *task, int64_t group, const int8_range *range) {
@@ -239,9 +240,12 @@ static void prepare(const int8_task *task, int64_t group, const int8_range *rang
   }
 }
 
-/* One tile of rows by a tile of outputs. */
+/* One tile of rows by a tile of outputs, to its results if the range is the last. */
 static void multiply(const int8_task *task, int64_t t, int64_t group, const int8_range *range) {
   const fovea_nn_int8 *int8 = task->int8;
+  const fovea_nn_done done = results_of(task, t, group);
+  fovea_nn_fetched y;
+  if (task->is_far) y = fovea_nn_far_results(int8->linear, int8->rows, &done);
   const int rows = tile_rows(int8, task->tile + t);
   for (int8_run run = {0}; next_run(range, &run);) {
     const fovea_nn_products_args args = {
@@ -255,9 +259,11 @@ static void multiply(const int8_task *task, int64_t t, int64_t group, const int8
         .begun = run.dim > 0,
         .ends = run.dim + (int64_t)run.pieces * run.dims == int8->linear->in,
         .sums = floats_of(task, int8->parts.sums, 0, 0),
+        .y = &y,
     };
-    int8->codes->products(&args);
+    task->products(&args);
   }
+  if (range->end == int8->linear->in) fovea_nn_finish(int8->linear, int8->rows, int8->kernels, &done);
 }
 
 static void compute_tiles(const int8_task *task) {
@@ -267,10 +273,7 @@ static void compute_tiles(const int8_task *task) {
       range.end = in - range.dim < dims ? in : range.dim + dims;
       if (group == task->group || dims < in) make_codes(task, &range);
       prepare(task, group, &range);
-      for (int64_t t = 0; t < task->tiles; t++) {
-        multiply(task, t, group, &range);
-        if (range.end == in) finish(task, t, group);
-      }
+      for (int64_t t = 0; t < task->tiles; t++) multiply(task, t, group, &range);
     }
   }
 }
@@ -295,6 +298,8 @@ void fovea_nn_int8_task(const void *data, int64_t index, int worker) {
   int8_task task = {.int8 = int8,
                     .tile = fovea_nn_part_begin(int8->tiles, int8->row_blocks, block),
                     .group = fovea_nn_part_begin(int8->groups, int8->columns, column)};
+  task.is_far = int8->codes->products_far && fovea_nn_are_far(int8->rows);
+  task.products = task.is_far ? int8->codes->products_far : int8->codes->products;
   task.tiles = fovea_nn_part_begin(int8->tiles, int8->row_blocks, block + 1) - task.tile;
   task.groups = fovea_nn_part_begin(int8->groups, int8->columns, column + 1) - task.group;
   fovea_float_state caller = fovea_float_begin();

@@ -38,8 +38,7 @@ typedef struct fovea_nn_bf16_tile_args {
   float *sums;       /* rows of FOVEA_NN_OUTS */
   const char *ahead; /* what is read next, `lines` for each group of dims; kernels may leave it alone */
   int lines;
-  const char *y, *y_end; /* rows of results that the sums become, or NULL; kernels may fetch them */
-  int64_t y_stride, y_bytes;
+  const fovea_nn_fetched *y; /* results that the sums become; NULL: near ones. Kernels may leave it alone */
 } fovea_nn_bf16_tile_args;
 
 struct fovea_nn_bf16_kernels {

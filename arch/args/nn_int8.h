@@ -56,7 +56,8 @@ typedef struct fovea_nn_products_args {
   const float *x_sums;   /* with offsets: [group of all pieces][row] */
   const float *x_scales;
   int begun, ends;
-  float *sums; /* rows of fovea_nn_int8_kernels.tile_outs */
+  float *sums;               /* rows of fovea_nn_int8_kernels.tile_outs */
+  const fovea_nn_fetched *y; /* results that the sums become, of products_far() */
 } fovea_nn_products_args;
 
 struct fovea_nn_int8_kernels {
@@ -72,6 +73,7 @@ struct fovea_nn_int8_kernels {
   void (*codes)(const fovea_nn_codes_args *args);
   void (*prepare)(const fovea_nn_prepare_args *args);
   void (*products)(const fovea_nn_products_args *args);
+  void (*products_far)(const fovea_nn_products_args *args); /* the same, and fetches y meanwhile; NULL: none does */
 };
 
 /* The most of any instruction set that serves without scratch. */

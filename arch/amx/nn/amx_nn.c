@@ -7,6 +7,7 @@
 #include "../amx.h"
 
 #include "../../shared/bf16_number.h"
+#include "fetched.h"
 
 #include <string.h>
 
@@ -104,24 +105,12 @@ static void copy_last(const layer_step *s, int panels, int pairs, last_group *la
   }
 }
 
-/* Rows of results that a group of dims fetches, so that the last group fetches the last row. */
-FOVEA_INLINE int rows_a_step(const fovea_nn_bf16_tile_args *args) {
-  const int steps = (int)(args->panels.dims / GROUP);
-  return steps > 0 ? (args->rows + steps - 1) / steps : 0;
-}
-
-FOVEA_INLINE const char *fetch_results(const fovea_nn_bf16_tile_args *args, const char *y, int rows) {
-  for (int i = 0; i < rows && y != args->y_end; i++, y += args->y_stride)
-    for (int64_t byte = 0; byte < args->y_bytes; byte += LINE) __builtin_prefetch(y + byte, 0, 2);
-  return y;
-}
-
 /* All dims of `panels` panels from panel `first` of the call on. */
 FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const int tiles, const int panels) {
   const fovea_nn_bf16_panels *p = &args->panels;
   const uint32_t *weights = (const uint32_t *)(const void *)p->weights;
-  const char *ahead = args->ahead, *y = args->y;
-  const int y_rows = y ? rows_a_step(args) : 0;
+  const char *ahead = args->ahead;
+  row_fetch results = begin_fetch(args->y, p->dims / GROUP);
   layer_step s = {.x = (const uint32_t *)(const void *)args->x, .x_row = args->x_stride / 4};
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < p->dims; dim += FOVEA_DOT_PIECE, weights += p->piece_stride / 2) {
@@ -137,7 +126,7 @@ FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const
       else
         two_by_two(&s, panels);
       for (int i = 0; i < args->lines; i++, ahead += LINE) __builtin_prefetch(ahead, 0, 2);
-      y = fetch_results(args, y, y_rows);
+      fetch_some(&results);
     }
     if (pairs == 0) continue;
     last_group last;

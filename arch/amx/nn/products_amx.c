@@ -5,6 +5,7 @@
 #include "../amx.h"
 
 #include "../../avx512/nn/products_sums.h"
+#include "fetched.h"
 
 #define INT8_WORD_BYTES       4
 #define INT8_OFFSET           0
@@ -78,11 +79,13 @@ FOVEA_NOINLINE void amx_close(const fovea_nn_products_args *args, const int8_gro
   }
 }
 
-/* All dims are one group. */
-FOVEA_INLINE void amx_whole(const int tiles, const fovea_nn_products_args *args) {
+/* All dims are one group. With `fetches`, the lines of results come meanwhile. */
+FOVEA_INLINE void amx_whole(const int tiles, const int fetches, const fovea_nn_products_args *args) {
   const int8_words words = int8_words_of(&args->of, args->words);
   const int chunks = int8_group_words(&args->of, 0) / INT8_CHUNK;
   const char *x = args->x;
+  row_fetch results = {0};
+  if (fetches) results = begin_fetch(args->y, (int64_t)args->of.pieces * chunks);
   tiles_see_memory(args->sums);
   if (args->begun)
     AMX_MOVE(AMX_LOAD, tiles, args->sums);
@@ -92,8 +95,10 @@ FOVEA_INLINE void amx_whole(const int tiles, const fovea_nn_products_args *args)
   for (int piece = 0; piece < args->of.pieces; piece++) {
     const char *at = words.first + piece * words.piece_stride;
     FOVEA_NO_UNROLL
-    for (int i = 0; i < chunks; i++, x += tiles * TILE_BYTES, at += TILE_BYTES)
+    for (int i = 0; i < chunks; i++, x += tiles * TILE_BYTES, at += TILE_BYTES) {
       amx_chunk(tiles, x, at, words.panel_stride);
+      if (fetches) fetch_some(&results);
+    }
   }
   AMX_MOVE(AMX_STORE, tiles, args->sums);
   tiles_see_memory(args->sums);
@@ -134,7 +139,16 @@ FOVEA_KERNEL static void products(const fovea_nn_products_args *args) {
   if (args->of.group > 0)
     one ? int8_grouped(1, args) : int8_grouped(2, args);
   else
-    one ? amx_whole(1, args) : amx_whole(2, args);
+    one ? amx_whole(1, 0, args) : amx_whole(2, 0, args);
+}
+
+FOVEA_KERNEL static void products_far(const fovea_nn_products_args *args) {
+  if (args->of.group > 0 || args->rows == TILE) {
+    products(args);
+    return;
+  }
+  tiles_see_memory(args->words);
+  amx_whole(2, 1, args);
 }
 
 const fovea_nn_int8_kernels fovea_nn_int8_amx = {
@@ -150,5 +164,6 @@ const fovea_nn_int8_kernels fovea_nn_int8_amx = {
     .codes = INT8_CODES_NAME,
     .prepare = prepare,
     .products = products,
+    .products_far = products_far,
 };
 #endif

@@ -91,6 +91,7 @@ FOVEA_INLINE int finish_functions(const fovea_nn_finish_args *args, int outs,
 /* Whole vectors of one type, of one kind of activation that takes no time. */
 FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const fovea_type type, const int relu) {
   const float *bias = args->bias;
+  const void *residuals = args->residual.data;
   for (int row = 0; row < args->rows; row++) {
     const float *sums = args->sums + row * args->sum_stride;
     const int64_t residual = row * args->residual.stride, y = row * args->y.stride;
@@ -99,7 +100,7 @@ FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const
       vec x = vec_load(sums + out);
       if (bias) x = vec_add(x, vec_load(bias + out));
       if (relu) x = vec_relu(x);
-      if (args->residual.data) x = vec_add(x, typed_load(args->residual.data, residual + out, type));
+      if (residuals) x = vec_add(x, typed_load(residuals, residual + out, type));
       typed_store(args->y.data, y + out, result_of(x), type);
     }
   }
