@@ -16,7 +16,7 @@ _Static_assert(STACK_BYTES >= FOVEA_NN_INT8_ROWS * (STACK_DIMS / FOVEA_NN_WORD_C
                                   FOVEA_NN_INT8_ROWS * (FOVEA_NN_INT8_OUTS + 2) * 4 + 8 * 64,
                "a task of one tile of rows");
 /* Tasks of each worker, so that none waits long for the last; the fewest tiles and outputs of a smaller task. */
-enum { WORKER_TASKS = 4, LEAST_TILES = 2, LEAST_OUTS = 128 };
+enum { WORKER_TASKS = 2, LEAST_TILES = 2, LEAST_OUTS = 128 };
 
 /* Words of four codes of so many dims, in whole steps. */
 static int64_t words_of(const fovea_nn_int8 *int8, int64_t dims) {
@@ -88,6 +88,8 @@ void fovea_nn_cut_int8(const fovea_nn_linear *linear, const fovea_nn_linear_rows
   lay_out(int8, tiles);
   int8->row_blocks = fovea_nn_parts_of(int8->tiles, tiles);
   const int64_t wanted = workers > 1 ? (int64_t)WORKER_TASKS * workers : 1;
+  const int64_t even = fovea_nn_parts_of(int8->row_blocks, workers) * workers; /* as many for each worker */
+  if (even > workers && even <= int8->tiles) int8->row_blocks = even;
   while (int8->row_blocks < wanted && int8->row_blocks * int8->columns < wanted) {
     if (halve(int8->tiles, LEAST_TILES, &int8->row_blocks)) continue;
     if (!halve(int8->groups, outs, &int8->columns)) break;
