@@ -224,10 +224,11 @@ static void compute_part(const bf16_task *task, const bf16_part *part) {
 static void compute_chunk(const bf16_task *task, int64_t begin, int64_t end) {
   const fovea_nn_bf16_job *job = task->job;
   const int64_t in = job->linear->in, most = job->memory ? job->bf16->dims : FOVEA_DOT_PIECE;
+  const int64_t sums = fovea_nn_padded(task->rows, ROW_STEP) * FOVEA_NN_OUTS; /* tiles write whole steps */
   for (int64_t dim = 0; dim < in; dim += most) {
     bf16_part part = {.dim = dim, .dims = dims_from(in, dim, most), .sums = task->sums};
     part.is_last = dim + part.dims == in;
-    for (part.group = begin; part.group < end; part.group++, part.sums += task->rows * FOVEA_NN_OUTS) {
+    for (part.group = begin; part.group < end; part.group++, part.sums += sums) {
       part.next_group = part.group + 1 < end ? part.group + 1 : part.is_last ? end : begin;
       part.next_dim = part.group + 1 < end ? dim : part.is_last ? 0 : dim + part.dims;
       compute_part(task, &part);

@@ -22,6 +22,7 @@ struct int8_case {
   int bits, group, has_offsets;
   int special, extreme;
   int with_more; /* bias, activation, gate, residual, types */
+  int far;       /* results of the rows lie 8 MB apart */
 };
 
 struct int8_layer {
@@ -74,7 +75,8 @@ static void layer_create(struct int8_layer *layer, const struct int8_case *c, st
   memset(layer, 0, sizeof *layer);
   layer->weights = coded_weights_create(c->in, c->out, c->bits, c->group, c->has_offsets, c->extreme, generator);
   layer->x = matrix_create(c->rows, c->in, c->in + pad, x_type, c->special, generator);
-  layer->y = matrix_create(c->rows, c->out, c->out + pad, y_type, 0, generator);
+  const int64_t y_pad = c->far ? (8 << 20) / 2 / c->rows : pad;
+  layer->y = matrix_create(c->rows, c->out, c->out + y_pad, y_type, 0, generator);
   layer->gate = matrix_create(c->rows, c->out, c->out, FOVEA_BF16, 0, generator);
   layer->residual = matrix_create(c->rows, c->out, c->out, FOVEA_F32, c->special, generator);
   layer->bias = malloc((size_t)c->out * sizeof(float));
@@ -159,6 +161,19 @@ static void test_many(void **state) {
                                 .group = i < 2 ? 0 : 32,
                                 .has_offsets = i == 3};
     check_case(&c, &generator);
+  }
+}
+
+/* Results that no cache near the core keeps are fetched while they are computed. */
+static void test_far(void **state) {
+  struct generator generator = {38};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    const struct int8_case c = {.in = 200, .out = 70, .rows = i ? 70 : 30, .bits = 8, .with_more = i, .far = 1};
+    struct int8_layer layer;
+    layer_create(&layer, &c, &generator);
+    assert_layer(&layer, execution_of(NULL, 2));
+    layer_destroy(&layer);
   }
 }
 
@@ -358,13 +373,14 @@ static void test_amx(void **state) {
     assert_layer(&layer, execution_of(NULL, 3));
     layer_destroy(&layer);
   }
+  test_far(state);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),        cmocka_unit_test(test_many),      cmocka_unit_test(test_extremes),
-      cmocka_unit_test(test_special_rows), cmocka_unit_test(test_attention), cmocka_unit_test(test_scratch),
-      cmocka_unit_test(test_mode_errors),  cmocka_unit_test(test_amx),
+      cmocka_unit_test(test_sizes),    cmocka_unit_test(test_many),         cmocka_unit_test(test_far),
+      cmocka_unit_test(test_extremes), cmocka_unit_test(test_special_rows), cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_scratch),  cmocka_unit_test(test_mode_errors),  cmocka_unit_test(test_amx),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

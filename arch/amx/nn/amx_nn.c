@@ -110,7 +110,8 @@ FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const
   const fovea_nn_bf16_panels *p = &args->panels;
   const uint32_t *weights = (const uint32_t *)(const void *)p->weights;
   const char *ahead = args->ahead;
-  row_fetch results = begin_fetch(args->y, p->dims / GROUP);
+  const int fetches = tiles == 2 && panels == 2; /* smaller tiles are few */
+  row_fetch results = begin_fetch(fetches ? args->y : NULL, p->dims / GROUP);
   layer_step s = {.x = (const uint32_t *)(const void *)args->x, .x_row = args->x_stride / 4};
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < p->dims; dim += FOVEA_DOT_PIECE, weights += p->piece_stride / 2) {
@@ -126,7 +127,7 @@ FOVEA_INLINE void all_dims(const fovea_nn_bf16_tile_args *args, int first, const
       else
         two_by_two(&s, panels);
       for (int i = 0; i < args->lines; i++, ahead += LINE) __builtin_prefetch(ahead, 0, 2);
-      fetch_some(&results);
+      if (fetches) fetch_some(&results);
     }
     if (pairs == 0) continue;
     last_group last;

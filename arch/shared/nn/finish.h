@@ -88,9 +88,12 @@ FOVEA_INLINE int finish_functions(const fovea_nn_finish_args *args, int outs,
   return row;
 }
 
-/* Whole vectors of one type, of one kind of activation that takes no time. */
-FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const fovea_type type, const int relu) {
-  const float *bias = args->bias;
+static const float finish_zeros[FOVEA_NN_OUTS]; /* the most outputs of a call */
+
+/* Whole vectors of one type, of an activation that takes no time. */
+FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const fovea_type type) {
+  const int relu = args->activation == FOVEA_NN_ACTIVATION_RELU;
+  const float *bias = args->bias ? args->bias : finish_zeros; /* -0 becomes 0, as in results */
   const void *residuals = args->residual.data;
   for (int row = 0; row < args->rows; row++) {
     const float *sums = args->sums + row * args->sum_stride;
@@ -98,12 +101,20 @@ FOVEA_INLINE void finish_plain(const fovea_nn_finish_args *args, int outs, const
     FOVEA_NO_UNROLL
     for (int out = 0; out < outs; out += LANES) {
       vec x = vec_load(sums + out);
-      if (bias) x = vec_add(x, vec_load(bias + out));
+      x = vec_add(x, vec_load(bias + out));
       if (relu) x = vec_relu(x);
       if (residuals) x = vec_add(x, typed_load(residuals, residual + out, type));
       typed_store(args->y.data, y + out, result_of(x), type);
     }
   }
+}
+
+/* Functions of their own, so that there is one of each for all activations. */
+FOVEA_NOINLINE void finish_plain_f32(const fovea_nn_finish_args *args, int outs) {
+  finish_plain(args, outs, FOVEA_F32);
+}
+FOVEA_NOINLINE void finish_plain_bf16(const fovea_nn_finish_args *args, int outs) {
+  finish_plain(args, outs, FOVEA_BF16);
 }
 
 FOVEA_INLINE int finish_is_plain(const fovea_nn_finish_args *args, const fovea_nn_activation activation) {
@@ -116,11 +127,10 @@ FOVEA_INLINE void finish_rows(const fovea_nn_finish_args *args, const fovea_nn_a
   const int outs = (int)((unsigned)args->outs / LANES * LANES); /* unsigned: a shift */
   int row = 0;
   if (finish_is_plain(args, activation)) {
-    const int relu = activation == FOVEA_NN_ACTIVATION_RELU;
     if (args->y.type == FOVEA_F32)
-      finish_plain(args, outs, FOVEA_F32, relu);
+      finish_plain_f32(args, outs);
     else
-      finish_plain(args, outs, FOVEA_BF16, relu);
+      finish_plain_bf16(args, outs);
     row = args->rows;
   }
   if (activation >= FOVEA_NN_ACTIVATION_GELU) row = finish_functions(args, outs, activation);
