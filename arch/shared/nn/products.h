@@ -9,7 +9,8 @@
  *   int8_scalars, int8_spread(p)  a packed word of a row for all lanes
  *   int8_add(sum, w, x)           sum plus the products of the four codes
  *
- * and tiles are given by
+ * with INT8_TURNS_ROWS, if words of x, whose codes have four bytes as they are, should be put together by transposing
+ * rows, and tiles are given by
  *
  *   FOVEA_NN_INT8_VECTORS         vectors of outputs, of whole panels
  *   FOVEA_NN_INT8_TILE_ROWS       the most rows beside them

@@ -103,23 +103,83 @@ FOVEA_INLINE void int8_add_codes(const fovea_nn_codes_args *args, int row, int64
   }
 }
 
+#ifdef INT8_TURNS_ROWS
+enum { INT8_TURNED = LANES }; /* rows whose words are put together */
+
+/* Words of up to LANES rows, transposed: a store for each word of each row took longer than their codes. `to` is the
+ * first word; lanes of rows that are not there lie where later words do, but after `last`. */
+FOVEA_INLINE void int8_turn(const int8_bytes *rows, int count, int words, int64_t step, char *to,
+                            const char *last) {
+  FOVEA_NO_UNROLL
+  for (int w = 0; w < words; w += LANES) {
+    vec square[LANES];
+    FOVEA_UNROLL
+    for (int row = 0; row < LANES; row++)
+      square[row] = vec_load((const float *)(const void *)(rows[row].code + w * FOVEA_NN_WORD_CODES));
+    vec_transpose(square);
+    const int rest = words - w < LANES ? words - w : LANES;
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < rest; i++, to += step) {
+      float *word = (float *)(void *)to;
+      if (count == LANES || to < last)
+        vec_store(word, square[i]);
+      else
+        vec_store_first(word, square[i], count);
+    }
+  }
+}
+
+/* Whether it pays: of a tile whose rows are one part. */
+FOVEA_INLINE int int8_turns(const fovea_nn_codes_args *args) {
+  return !args->plain && args->tile_rows >= LANES / 2 && args->tile_rows <= LANES;
+}
+#else
+enum { INT8_TURNED = 1 };
+
+FOVEA_INLINE void int8_turn(const int8_bytes *rows, int count, int words, int64_t step, char *to,
+                            const char *last) {
+  (void)rows, (void)count, (void)words, (void)step, (void)to, (void)last;
+}
+
+FOVEA_INLINE int int8_turns(const fovea_nn_codes_args *args) {
+  (void)args;
+  return 0;
+}
+#endif
+
+/* Where the word of dim d of a row lies, of a tile whose words are turned. */
+FOVEA_INLINE char *int8_word_at(const fovea_nn_codes_args *args, int row, int64_t d) {
+  const int64_t word = d / FOVEA_NN_WORD_CODES;
+  return (char *)args->to + (word * args->tile_rows + row) * INT8_WORD_BYTES;
+}
+
+/* A piece of `rows` rows from row `row` on. */
+FOVEA_INLINE void int8_piece(const fovea_nn_codes_args *args, int row, int rows, int64_t d, uint8_t offset) {
+  const int count = args->dims - d < FOVEA_DOT_PIECE ? (int)(args->dims - d) : FOVEA_DOT_PIECE;
+  const int words = (count + FOVEA_NN_WORD_CODES - 1) / FOVEA_NN_WORD_CODES;
+  int8_bytes bytes[INT8_TURNED];
+  memset(bytes, offset, sizeof bytes);
+  for (int i = 0; i < rows && row + i < args->rows; i++) {
+    int8_codes_of(args, row + i, d, count, offset, &bytes[i]);
+    if (args->sums) int8_add_codes(args, row + i, d, count, offset, &bytes[i]);
+  }
+  if (rows > 1)
+    int8_turn(bytes, rows, words, (int64_t)args->tile_rows * INT8_WORD_BYTES, int8_word_at(args, row, d),
+              int8_word_at(args, row, args->dims - 1));
+  else if (args->plain)
+    int8_put_chunks(args, 1, row, d / FOVEA_NN_WORD_CODES, words, bytes->code);
+  else
+    int8_put_chunks(args, 0, row, d / FOVEA_NN_WORD_CODES, words, bytes->code);
+}
+
 FOVEA_KERNEL void INT8_CODES_NAME(const fovea_nn_codes_args *args) {
   const uint8_t offset = args->plain ? 0 : INT8_OFFSET;
   const int64_t groups = args->group > 0 ? (args->dims + args->group - 1) / args->group : 1;
+  const int most = int8_turns(args) ? INT8_TURNED : 1;
   if (args->sums && !args->begun) memset(args->sums, 0, (size_t)(groups * args->tile_rows) * sizeof(float));
-  for (int row = 0; row < args->tile_rows; row++) {
-    for (int64_t d = 0; d < args->dims; d += FOVEA_DOT_PIECE) {
-      const int count = args->dims - d < FOVEA_DOT_PIECE ? (int)(args->dims - d) : FOVEA_DOT_PIECE;
-      int8_bytes bytes;
-      memset(&bytes, offset, sizeof bytes);
-      if (row < args->rows) int8_codes_of(args, row, d, count, offset, &bytes);
-      const int words = (count + FOVEA_NN_WORD_CODES - 1) / FOVEA_NN_WORD_CODES;
-      if (args->plain)
-        int8_put_chunks(args, 1, row, d / FOVEA_NN_WORD_CODES, words, bytes.code);
-      else
-        int8_put_chunks(args, 0, row, d / FOVEA_NN_WORD_CODES, words, bytes.code);
-      if (args->sums && row < args->rows) int8_add_codes(args, row, d, count, offset, &bytes);
-    }
+  for (int row = 0; row < args->tile_rows; row += most) {
+    const int rows = args->tile_rows - row < most ? args->tile_rows - row : most;
+    for (int64_t d = 0; d < args->dims; d += FOVEA_DOT_PIECE) int8_piece(args, row, rows, d, offset);
   }
 }
 
