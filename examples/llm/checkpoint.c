@@ -59,18 +59,13 @@ static bool is(const struct stored_tensor *tensor, const char *type, int64_t row
          tensor->shape[1] == columns;
 }
 
-/* Dims must be in their order. */
-static bool check_order(const struct checkpoint *checkpoint, const struct stored_tensor *order, int64_t dims,
-                        int64_t group, struct failure *failure) {
-  const struct safetensors *file = &checkpoint->file;
-  bool right = strcmp(order->type, "I32") == 0 && order->rank == 1 && order->shape[0] == dims;
-  for (int64_t i = 0; i < dims && right; i++) {
-    int32_t found;
-    memcpy(&found, file->data + order->begin + i * (int64_t)sizeof found, sizeof found);
-    right = found == i / group;
-  }
-  return right || refuse(failure, "%s: %s has dims in another order (desc_act), which this program does not read",
-                         file->path, order->name);
+/* The group of each dim, of which the library refuses those that are not there. */
+static bool take_groups(const struct checkpoint *checkpoint, const struct stored_tensor *groups,
+                        fovea_nn_codes *codes, struct failure *failure) {
+  if (strcmp(groups->type, "I32") != 0 || groups->rank != 1 || groups->shape[0] != codes->in)
+    return refuse(failure, "%s: %s is no I32 of (%lld)", checkpoint->file.path, groups->name, (long long)codes->in);
+  codes->g_idx = checkpoint->file.data + groups->begin;
+  return true;
 }
 
 static bool take_codes(struct checkpoint *checkpoint, int64_t layer, const char *name, struct matrix *matrix,
@@ -102,7 +97,7 @@ static bool take_codes(struct checkpoint *checkpoint, int64_t layer, const char 
   matrix->codes.zeros = file->data + found[1]->begin;
   matrix->codes.scales = file->data + found[2]->begin;
   matrix->codes.zeros_less_one = is_gptq;
-  return !found[3] || check_order(checkpoint, found[3], in, matrix->codes.group, failure);
+  return !found[3] || take_groups(checkpoint, found[3], &matrix->codes, failure);
 }
 
 bool checkpoint_has(const struct checkpoint *checkpoint, const char *name) {

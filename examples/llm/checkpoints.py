@@ -31,18 +31,21 @@ def words(codes, order=range(8)):
 
 
 def quantised(matrix, kind, group):
-    """The tensors of a matrix (out, in), and its numbers."""
-    groups = matrix.T.reshape(-1, group or matrix.shape[1], matrix.shape[0])
+    """The tensors of a matrix (out, in), and its numbers. Of desc_act, which is GPTQ, dims of a group are anywhere."""
+    count = matrix.shape[1]
+    dims = numpy.random.Generator(numpy.random.PCG64(count)).permutation(count) if kind == "desc_act" else numpy.arange(count)
+    places = numpy.argsort(dims)
+    groups = matrix.T[dims].reshape(-1, group or count, matrix.shape[0])
     least, most = groups.min(1).clip(None, 0), groups.max(1).clip(0)
     scales = ((most - least) / 15).astype(numpy.float16)
     zeros = numpy.rint(-least / scales).clip(1, 15)
     codes = (numpy.rint(groups / scales[:, None]) + zeros[:, None]).clip(0, 15)
-    numbers = ((codes - zeros[:, None]) * scales[:, None].astype(float)).reshape(-1, matrix.shape[0]).T
-    codes = codes.reshape(-1, matrix.shape[0])
+    numbers = ((codes - zeros[:, None]) * scales[:, None].astype(float)).reshape(-1, matrix.shape[0])[places].T
+    codes = codes.reshape(-1, matrix.shape[0])[places]
     if kind == "awq":
         parts = {"qweight": words(codes, AWQ_ORDER), "qzeros": words(zeros, AWQ_ORDER), "scales": scales}
     else:
-        order = numpy.arange(len(codes), dtype=numpy.int32) // (group or len(codes))
+        order = (places // (group or count)).astype(numpy.int32)
         parts = {"qweight": words(codes.T).T, "qzeros": words(zeros - 1), "scales": scales, "g_idx": order,
                  "bias": numpy.zeros(matrix.shape[0], numpy.float16)}
     return parts, numbers
@@ -62,12 +65,12 @@ def write(path, tensors):
 
 def convert(values, tensors, kind, group=32):
     """The tensors of a file, of what make_gguf.make() gives in f32; and the numbers of each, by GGUF's names. kind: f16,
-    bf16, gptq or awq; beside codes, what is no matrix of a layer is in f16."""
+    bf16, gptq, desc_act or awq; beside codes, what is no matrix of a layer is in f16."""
     heads = {"attn_q": values["llama.attention.head_count"], "attn_k": values["llama.attention.head_count_kv"]}
     made, numbers = {}, {}
     for name, (tensor, _) in tensors.items():
         part, own = name.split(".")[-2], own_name(name)
-        has_codes = kind in ("gptq", "awq") and tensor.ndim == 2 and name.startswith("blk")
+        has_codes = kind in ("gptq", "desc_act", "awq") and tensor.ndim == 2 and name.startswith("blk")
         kept = in_halves(tensor, heads[part]) if part in heads else tensor
         if has_codes:
             parts, kept = quantised(kept, kind, group)

@@ -115,11 +115,12 @@ class Answers(Folder):
         make_gguf.write(self.path, values, {})
         path = self.folder / "model.safetensors"
         for kind, group, int8 in (("f16", 0, 0), ("bf16", 0, 0), ("gptq", 32, 0), ("gptq", 0, 1), ("awq", 64, 0),
-                                  ("awq", 32, 1)):
+                                  ("awq", 32, 1), ("desc_act", 32, 0)):
             with self.subTest(kind=kind, group=group, int8=int8):
                 made, numbers = checkpoints.convert(values, tensors, kind, group)
                 checkpoints.write(path, made)
                 self.compare_with(values, numbers, "f32", ("blk",) if int8 else (), "--weights", path)
+        self.refused("mode is FOVEA_MODE_INT8, which takes groups of dims in their order", "a", "--weights", path, "--int8")
 
     def test_one_digest(self):
         """The same logits in every way, and the digest that Python finds."""
@@ -322,7 +323,9 @@ class Files(Folder):
                 (f"{name}.scales", None, f"it has no tensor {name}.scales"),
                 (f"{name}.qzeros", made[f"{name}.qzeros"][:2], "are not the tensors of 4 bits"),
                 (f"{name}.scales", made[f"{name}.scales"].astype("f4"), "are not the tensors of 4 bits"),
-                (f"{name}.g_idx", made[f"{name}.g_idx"][::-1], "dims in another order (desc_act)"),
+                (f"{name}.g_idx", made[f"{name}.g_idx"][1:], f"{name}.g_idx is no I32 of (128)"),
+                (f"{name}.g_idx", made[f"{name}.g_idx"].astype("f4"), f"{name}.g_idx is no I32 of (128)"),
+                (f"{name}.g_idx", made[f"{name}.g_idx"] + 1, "codes.g_idx[96] is 4; it must be 0 to 3"),
                 (f"{name}.bias", made[f"{name}.bias"] + 1, f"no use for its tensor {name}.bias"),
                 ("model.embed_tokens.weight", made["model.embed_tokens.weight"][:9], "another shape than (400, 128)")):
             with self.subTest(name=other, part=part):
