@@ -1,6 +1,7 @@
 /* A team of threads: each task of each job runs once; jobs do not wait for threads that do not come; those who sleep are
  * woken; calls within a team give the bits that they give alone; and what counts as a thread that does not run. */
 #include "src/system/account.h"
+#include "src/system/platform.h"
 #include "src/system/schedule.h"
 #include "src/system/team.h"
 #include "support/check.h"
@@ -159,9 +160,32 @@ static void test_what_is_lost(void **state) {
   assert_int_equal(fovea_team_lost(MS / 3, MS / 100), 0); /* as long as a thread takes to wake */
 }
 
-/* What a call of 4 ms that loses all but 1 ms of them costs: how long calls then stay on the calling thread. */
+static void pass_time(void *job, int64_t task, int worker) {
+  const int64_t start = fovea_platform_nanoseconds();
+  (void)job, (void)task, (void)worker;
+  while (fovea_platform_nanoseconds() < start + MS / 10) continue;
+}
+
+/* While the leader is by itself, as a caller of fovea_team_run() may be between two calls, nobody helps. */
+static void test_what_helps(void **state) {
+  (void)state;
+  fovea_team team;
+  int64_t most = 0;
+  fovea_team_begin(&team);
+  assert_int_equal(team.helped, 0);
+  for (int workers = 1; workers <= 4; workers++) {
+    pass_time(NULL, 0, 0);
+    const int64_t start = fovea_platform_nanoseconds(), before = team.helped;
+    fovea_team_share(&team, 3, workers, pass_time, NULL);
+    most += (fovea_platform_nanoseconds() - start) * (workers - 1);
+    assert_true(team.helped <= most);
+    assert_true(team.helped >= before + 3 * (workers - 1) * (int64_t)MS / 10);
+  }
+}
+
+/* What a call that loses 3 ms and in which others help for 1 ms costs: how long calls then stay on the calling thread. */
 static int64_t alone_after_loss(fovea_account *account, int64_t now) {
-  fovea_account_settle(account, now, 4 * MS, 3 * MS, 2);
+  fovea_account_settle(account, now, MS, 3 * MS);
   const int64_t until = fovea_account_alone_until(account);
   fovea_account_open(account);
   return until ? until - now : 0;
@@ -183,9 +207,9 @@ static void test_account(void **state) {
   /* Later it begins again. */
   assert_int_equal(alone_after_loss(&account, now += 501 * (int64_t)MS), 40 * MS);
   /* Teams that lose nothing fill the account again; a team of many threads earns more than it loses. */
-  for (int i = 0; i < 20; i++) fovea_account_settle(&account, now, MS, 0, 2);
+  for (int i = 0; i < 20; i++) fovea_account_settle(&account, now, MS, 0);
   assert_int_equal(alone_after_loss(&account, now += 1000 * (int64_t)MS), 0);
-  for (int i = 0; i < 20; i++) fovea_account_settle(&account, now, 4 * MS, 3 * MS, 17);
+  for (int i = 0; i < 20; i++) fovea_account_settle(&account, now, 16 * MS, 3 * MS);
   assert_int_equal(fovea_account_alone_until(&account), 0);
 }
 
@@ -274,8 +298,8 @@ int main(int argc, char **argv) {
   const struct CMUnitTest posix[] = {
       cmocka_unit_test(test_jobs),          cmocka_unit_test(test_helpers_that_come_late),
       cmocka_unit_test(test_fewer_workers), cmocka_unit_test(test_sleepers_are_woken),
-      cmocka_unit_test(test_what_is_lost),  cmocka_unit_test(test_account),
-      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_what_is_lost),  cmocka_unit_test(test_what_helps),
+      cmocka_unit_test(test_account),       cmocka_unit_test(test_errors),
   };
   const struct CMUnitTest own[] = {cmocka_unit_test(test_calls)};
   int failures = 0;

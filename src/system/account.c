@@ -21,9 +21,9 @@ static void stay_alone(fovea_account *account, int64_t now, int64_t overdrawn) {
   atomic_store_explicit(&account->doubted_until, now + 2 * alone, memory_order_relaxed);
 }
 
-void fovea_account_settle(fovea_account *account, int64_t end, int64_t total, int64_t lost, int workers) {
+void fovea_account_settle(fovea_account *account, int64_t end, int64_t helped, int64_t lost) {
   /* The calling thread alone would have done the others' work, too; at least half of their time was work. */
-  const int64_t earned = (total - lost) / 2 * (workers - 1);
+  const int64_t earned = helped / 2;
   const int64_t before = atomic_load_explicit(&account->saved, memory_order_relaxed);
   const int64_t after = before + earned - lost;
   const int64_t saved = after < 0 ? 0 : after < FOVEA_ACCOUNT_MOST ? after : FOVEA_ACCOUNT_MOST;

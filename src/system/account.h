@@ -27,7 +27,8 @@ typedef struct fovea_account {
 int64_t fovea_account_alone_until(const fovea_account *account);
 void fovea_account_open(fovea_account *account);
 
-/* A team of so many workers ended at `end`, took `total`, and lost some of it in waits for threads that did not run. */
-void fovea_account_settle(fovea_account *account, int64_t end, int64_t total, int64_t lost, int workers);
+/* A team ended at `end`. Its threads other than the calling one had tasks for `helped`, all together; the calling thread
+ * lost `lost` in waits for threads that did not run. */
+void fovea_account_settle(fovea_account *account, int64_t end, int64_t helped, int64_t lost);
 
 #endif

@@ -97,13 +97,12 @@ static void run_team(const fovea_phase *phase, const void *data, int workers) {
   }
   const int64_t end = fovea_platform_nanoseconds(), first = atomic_load_explicit(&idle, memory_order_relaxed);
   const int64_t lost = fovea_team_lost(end - first, (first - start) / tasks * workers);
-  fovea_account_settle(&account, end, end - start, lost, workers);
+  fovea_account_settle(&account, end, (end - start - lost) * (workers - 1), lost);
 }
 
 static void run_with_team(fovea_team_function run, void *data, const fovea_execution *given, int workers) {
   const uintptr_t leader = fovea_platform_thread();
-  const int64_t start = fovea_platform_nanoseconds();
-  int64_t done = start;
+  int64_t done = 0;
   fovea_execution execution = *given;
   fovea_team team;
   atomic_int begun = 0;
@@ -122,7 +121,7 @@ static void run_with_team(fovea_team_function run, void *data, const fovea_execu
     }
   }
   const int64_t end = fovea_platform_nanoseconds();
-  fovea_account_settle(&account, end, end - start, fovea_team_lost(end - done, 0) + team.lost, workers);
+  fovea_account_settle(&account, end, team.helped, fovea_team_lost(end - done, 0) + team.lost);
 }
 #endif
 

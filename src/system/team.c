@@ -27,7 +27,7 @@ void fovea_team_begin(fovea_team *team) {
   atomic_init(&team->quits, 0);
   atomic_init(&team->tasks, 0);
   atomic_init(&team->workers, 0);
-  team->lost = 0;
+  team->lost = team->helped = 0;
 }
 
 /* Takes a task of the job that is open, if it has one for this worker. */
@@ -75,16 +75,16 @@ static void wait_for(fovea_team *team, unsigned tasks) {
   atomic_store(&team->leader_sleeps, 0);
 }
 
-/* The calling thread meets the threads that have taken tasks of a job that began at `start`. */
-static void meet(fovea_team *team, unsigned tasks, int64_t start) {
+/* The calling thread meets the threads that have taken tasks of a job that began at `start`. Returns what it lost. */
+static int64_t meet(fovea_team *team, unsigned tasks, int64_t start) {
   for (int looks = 0; looks < QUICK_LOOKS; looks++) {
-    if (atomic_load_explicit(&team->finished, memory_order_acquire) == tasks) return;
+    if (atomic_load_explicit(&team->finished, memory_order_acquire) == tasks) return 0;
     pause_after(looks);
   }
   const int64_t idle = fovea_platform_nanoseconds();
   wait_for(team, tasks);
   /* Two threads or more shared the tasks. */
-  team->lost += fovea_team_lost(fovea_platform_nanoseconds() - idle, (idle - start) / tasks * 2);
+  return fovea_team_lost(fovea_platform_nanoseconds() - idle, (idle - start) / tasks * 2);
 }
 
 /* Tells those who sleep of something new. */
@@ -107,7 +107,9 @@ static void share(fovea_team *team, int64_t first, unsigned tasks, int workers, 
   atomic_store_explicit(&team->ticket, number << 32, memory_order_release);
   announce(team);
   work(team, 0);
-  meet(team, tasks, start);
+  const int64_t lost = meet(team, tasks, start);
+  team->lost += lost;
+  team->helped += (fovea_platform_nanoseconds() - start - lost) * (workers - 1);
 }
 
 void fovea_team_share(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {

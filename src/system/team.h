@@ -21,7 +21,9 @@ typedef struct fovea_team {
   fovea_task_function run;
   void *job;
   int64_t first; /* what the number of a task counts from */
-  int64_t lost;  /* nanoseconds in which the leader waited for threads that did not run */
+  /* Nanoseconds in which the leader waited for threads that did not run; and in which the others had tasks, all together:
+   * they have none while the leader is between two jobs. */
+  int64_t lost, helped;
 } fovea_team;
 
 void fovea_team_begin(fovea_team *team);
