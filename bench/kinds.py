@@ -51,8 +51,7 @@ exact mode over f32 and over other weights: above 1 they are faster."""),
 weights, with keys and values in f16. Tokens a second: more are better. `x exact` and `x int8` say how many times as long
 llama.cpp takes as each mode; below 1, in bold, it is faster. For layers with f16 weights llama.cpp rounds inputs to f16,
 for quantised weights to 8 bits with a scale for each 32 numbers. Fovea's exact mode rounds neither, and int8 mode rounds
-inputs to 8 bits with a scale for each row. [Peers](../peers/README.md#language-models) says how this is measured.""",
-         bars=False),
+inputs to 8 bits with a scale for each row. [Peers](../peers/README.md#language-models) says how this is measured."""),
     Kind("modes-peers-", "peers/modes_report.py", "int8 mode beside ggml with keys and values in q8_0", """\
 Prefill over the numbers of one q8_0 cache. Fovea reads them as i8 codes with a scale for each row, as q8_0, and as f32;
 its outputs in int8 mode have the same bits in all three. ggml reads q8_0, and f16. `x` says how many times as long ggml

@@ -25,14 +25,22 @@ HEADINGS = {
     "q8_0": "**One row over weights in q8_0**, through as many layers as take 512 MB; times are of one",
     "q4_0": "**One row over weights in q4_0**, through as many layers as take 512 MB; times are of one",
 }
-# kind: (libraries that count, least ratio): the fastest of them takes this many times as long as Fovea, in f32
+# (kind, type): ways, and how many times as long as Fovea each is to take at least
 BARS = {
-    LINEAR: (("torch/layers",), 0.95),
-    GELU: (("torch/layers", "onnxruntime/layers"), 1.5),
-    SILU: (("torch/layers", "onnxruntime/layers"), 1.5),
-    ADDITIVE: (("torch/layers",), 4.0),
-    MINILM: (("torch/layers", "onnxruntime/layers", "openvino/layers"), 1.2),
+    (LINEAR, "f32"): {"torch/layers": 1.0, "onnxruntime/layers": 0.97, "openvino/layers": 0.97},
+    (GELU, "f32"): {"torch/layers": 1.5, "onnxruntime/layers": 1.5},
+    (SILU, "f32"): {"torch/layers": 1.5, "onnxruntime/layers": 1.5},
+    (ADDITIVE, "f32"): {"torch/layers": 4.0},
+    (MINILM, "f32"): {"torch/layers": 1.0, "onnxruntime/layers": 1.05, "openvino/layers": 0.95},
+    (LINEAR, "bf16"): {"fovea/exact": 1.6},
+    (LINEAR, "int8"): {"fovea/exact": 3.0},
+    (ROW, "q8_0"): {"fovea/f16": 1.7},
+    (ROW, "q4_0"): {"fovea/f16": 3.0},
 }
+BF16_ON_AMX = 5.0
+MODE_ROWS = 512  # for which modes have bars
+# PyTorch with weights packed beforehand, or with few outputs
+TORCH_AT_BEST, FEW_OUTPUTS = 0.95, 384
 
 
 def problem_of(result):
@@ -47,16 +55,29 @@ def cell(entry):
     return f"{text} ± {100 * spread / 2:.0f} %, {entry['option']}" if rounds > 1 else f"{text}, {entry['option']}"
 
 
-def bars_of(document):
-    """(what, measured, bar, whether it is reached) where a library that counts ran."""
-    for result in document["results"]:
-        if result["type"] != "f32":
+def bars_of_result(result):
+    """(way, least ratio)"""
+    problem, entries = problem_of(result), result["entries"]
+    for way, least in BARS[problem.kind, problem.type].items():
+        if problem.type in ("bf16", "int8") and problem.sizes[0] != MODE_ROWS:
             continue
-        peers, least = BARS[problem_of(result).kind]
-        ratios = [result["entries"][peer]["ratio"][0] for peer in peers if peer in result["entries"]]
-        if ratios:
-            what = f"{result['name']}, {kept.threads_in_words(result['threads'])}"
-            yield what, f"{min(ratios):.2f} x", f">= {least:.2f}", min(ratios) >= least
+        if problem.type == "bf16" and entries[OURS]["option"] == "AMX":
+            least = BF16_ON_AMX
+        if problem.kind == LINEAR and way == "torch/layers" and way in entries:
+            is_packed = entries[way]["option"].endswith("packed")
+            least = TORCH_AT_BEST if is_packed or problem.sizes[-1] <= FEW_OUTPUTS else least
+        yield way, least
+
+
+def bars_of(document):
+    """(what, measured, bar, whether it is reached) of what ran."""
+    for result in document["results"]:
+        for way, least in bars_of_result(result):
+            if way not in result["entries"]:
+                continue
+            ratio = result["entries"][way]["ratio"][0]
+            what = f"{result['name']}, {result['type']}, {kept.threads_in_words(result['threads'])}, beside {dict(TITLES)[way]}"
+            yield what, f"{ratio:.2f} x", f">= {least:.2f}", ratio >= least
 
 
 def speed(result):

@@ -3,6 +3,7 @@
 
     llm_report.py run.json           the table (Markdown) on stdout
     llm_report.py run.json --keep    also keeps the run in bench/results
+    llm_report.py run.json --bars    the bars that the run missed, in place of the table
 """
 
 import argparse
@@ -15,6 +16,20 @@ import kept  # noqa: E402 (of bench)
 import language_models  # noqa: E402 (of bench)
 import measurements  # noqa: E402 (of bench)
 from beside import Beside  # noqa: E402 (of bench)
+
+
+# llama.cpp takes this many times as long as each mode, over weights in q8_0
+BARS = (("exact mode", "ratio", 1.0), ("int8 mode", "ratio_to_mode", 1.2))
+
+
+def bars_of(run):
+    """(what, measured, bar, whether it is reached)"""
+    for name, kind, threads in run.results:
+        for mode, ratio, least in BARS if kind == "q8_0" else ():
+            found = run.ratio((name, kind, threads), language_models.LLAMA, ratio)
+            if found is not None:
+                what = f"{language_models.in_words(name, kind)}, {mode}, {kept.threads_in_words(threads)}"
+                yield what, f"{found:.2f} x", f">= {least:.2f}", found >= least
 
 
 def markdown(run):
@@ -30,9 +45,11 @@ def markdown(run):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, help="JSON of llm.py")
-    parser.add_argument("--keep", action="store_true", help="keep the run in bench/results, and make all pages again")
+    kept.add_options(parser)
     arguments = parser.parse_args()
     run = Beside(arguments.run)
+    if arguments.bars:
+        kept.print_bars(bars_of(run))
     print(markdown(run), end="")
     if arguments.keep:
         slug = measurements.Run(run.date, run.context).cpu_slug
