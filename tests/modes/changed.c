@@ -88,7 +88,7 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
 /* Emulated systems take one pair in four, each call others: all pairs meet all numbers on this machine's own sets. */
 void run_changed_in(const int *modes, change *change_it, float number, comparison *check) {
   static int calls = 0;
-  const int step = getenv("FOVEA_TEST_EMULATED") == NULL ? 1 : 4;
+  const int step = USUAL_OR_EMULATED(1, 4);
   calls++;
   for (int i = 0; modes[i] != 0; i++) {
     if ((i + calls) % step != 0) continue;
