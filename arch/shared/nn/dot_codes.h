@@ -17,16 +17,19 @@
 /* Bytes from a register tile's first vector to vector `v`, `step` bytes an output. */
 #define CODED_VECTOR(v, step) ((v)*LANES / FOVEA_NN_PANEL * stride + (v)*LANES % FOVEA_NN_PANEL * (int)(step))
 
-/* Prefetches as many lines as a row of `row` bytes of each of a register tile's panels has, from `at` on, line after line: so the CPU sees a stream, and
- * runs ahead of it by itself. The tile reads lines of its panels in turn, which no CPU takes for a stream. CPUs do not
- * run into the next page, so lines one page ahead are prefetched into the second-level cache. */
-enum { CODED_LINE = 64, CODED_PAGE = 4096 };
-FOVEA_INLINE const char *coded_prefetch(const int vectors, const int row, const char *at) {
+/* Prefetches as many lines as a row of `row` bytes of each of a register tile's panels has, from `at` on, line after
+ * line: so the CPU sees a stream, and runs ahead of it by itself. The tile reads lines of its panels in turn, which no
+ * CPU takes for a stream. CPUs do not run into the next page, so lines further ahead are prefetched into the
+ * second-level cache: all of them, or, of 4 bits, one of four, since each takes a buffer of the first-level cache from
+ * the others until it comes. */
+enum { CODED_LINE = 64, CODED_FAR = 2048, CODED_FAR_4 = 3072 };
+FOVEA_INLINE const char *coded_prefetch(const int vectors, const int row, const int kind, const char *at) {
   const int bytes = vectors * LANES > FOVEA_NN_PANEL ? vectors * LANES / FOVEA_NN_PANEL * row : row;
   FOVEA_UNROLL
   for (int i = 0; i < bytes; i += CODED_LINE) {
     __builtin_prefetch(at + i, 0, 3);
-    __builtin_prefetch(at + i + CODED_PAGE, 0, 2);
+    if (kind != CODED_4) __builtin_prefetch(at + i + CODED_FAR, 0, 2);
+    if (kind == CODED_4 && i % (4 * CODED_LINE) == 0) __builtin_prefetch(at + i + CODED_FAR_4, 0, 2);
   }
   return at + bytes;
 }
@@ -59,8 +62,8 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
   for (int dim = 0; dim < panels->dims; scales_at += CODED_ROW) {
     const int end = panels->dims - dim < panels->group ? panels->dims : dim + panels->group;
     vec scales[4], offsets[4];
-    ahead = coded_prefetch(vectors, CODED_ROW, ahead);
-    if (has_offsets) ahead = coded_prefetch(vectors, CODED_ROW, ahead);
+    ahead = coded_prefetch(vectors, CODED_ROW, kind, ahead);
+    if (has_offsets) ahead = coded_prefetch(vectors, CODED_ROW, kind, ahead);
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
       const char *at = scales_at + CODED_VECTOR(v, sizeof(float));
@@ -70,7 +73,7 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
     FOVEA_NO_UNROLL
     for (; dim < end; dim += word_dims, x += word_dims, codes += coded_row(kind)) {
       coded_words words[4];
-      ahead = coded_prefetch(vectors, coded_row(kind), ahead);
+      ahead = coded_prefetch(vectors, coded_row(kind), kind, ahead);
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) {
         words[v] = coded_load(codes + CODED_VECTOR(v, coded_step(kind)), kind, &values);
