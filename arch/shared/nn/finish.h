@@ -54,8 +54,16 @@ FOVEA_INLINE void finish_store_across(float *y, int64_t stride, const int across
 }
 
 FOVEA_NOINLINE void finish_store(const fovea_nn_finish_args *args, int row, int out, int across, const vec *x) {
+  const int last = (1 << across) - 1;
+  if (!args->gate.data && !args->residual.data && args->y.type == FOVEA_BF16) {
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < FUNCTION_VECTORS; i++) {
+      const int64_t place = (row + (i >> across)) * args->y.stride + out + (i & last) * LANES;
+      typed_store(args->y.data, place, result_of(x[i]), FOVEA_BF16);
+    }
+    return;
+  }
   if (args->gate.data || args->residual.data || args->y.type != FOVEA_F32) {
-    const int last = (1 << across) - 1;
     FOVEA_NO_UNROLL
     for (int i = 0; i < FUNCTION_VECTORS; i++)
       finish_output(args, row + (i >> across), out + (i & last) * LANES, LANES, &x[i]);
