@@ -1,0 +1,211 @@
+"""Sections 2, 3, 7 and 13 of docs/numerics.md: one head, row by row."""
+
+import functools
+import math
+
+import numpy as np
+
+from arithmetic import F, INF, NAN, canonical, fma, fold, sixteen
+from functions import LN2, LOG2E, exp2, log2, normaliser_sigmoid, tanh
+
+PIECE, BLOCK, SPAN, FAR = 128, 128, 2048, 1 << 60
+DOUBLE_LOG2E = float.fromhex("0x1.71547652b82fep+0")
+
+
+def dot(a, b):
+    """Step 1, of a with each row of b."""
+    total = None
+    for start in range(0, len(a), PIECE):
+        r, end = np.zeros(b.shape[:-1], F), min(start + PIECE, len(a))
+        for d in (d for pair in range(start, end, 2) for d in (pair + 1, pair) if d < end):
+            r = fma(a[d], b[..., d], r)
+        total = r if total is None else total + r
+    return total
+
+
+def bucket(d, buckets, max_distance, both):
+    """T5's, step 2."""
+    D = buckets // 2 if both else buckets
+    r, first, e = (abs(d), D if d > 0 else 0, D // 2) if both else (max(-d, 0), 0, D // 2)
+    if r < e or r >= max_distance:
+        return first + (r if r < e else D - 1)
+    return first + e + max(k for k in range(D - e) if r ** (D - e) * e**k >= max_distance**k * e ** (D - e))
+
+
+class Row:
+    """A row, the keys that it sees, and their scores."""
+
+    def __init__(self, p, arrays, i):
+        self.p, self.arrays, self.own, self.j = p, arrays, i + p["offset"], np.arange(len(arrays["k"]))
+        self.q, self.k, self.v = arrays["q"][i], arrays["k"], arrays["v"]
+        self.softmax, self.cap = "normaliser" not in p, p.get("softcap", 0)
+        self.scale = p.get("scale", 1 / math.sqrt(len(self.q))) * float(arrays.get("row_scales", {i: 1})[i])
+        self.added = [self.term(kind) for kind in ("alibi", "relative", "t5", "grid") if kind in arrays]
+        self.visible = self.sees() & np.all([b != -INF for b in self.added] + [self.j >= 0], 0)
+        if "mask" in arrays:
+            mask, begin = arrays["mask"][i], p.get("mask_begin", 0)
+            self.visible[begin:] &= mask != (0 if mask.dtype == np.uint8 else -INF)
+            if mask.dtype != np.uint8:
+                self.added.append(np.concatenate([np.zeros(begin, F), mask]))
+        self.r = self.products()
+        self.s = self.scored(DOUBLE_LOG2E, lambda s, b: fma(b, LOG2E, s)) if self.softmax else self.scored(1, np.add)
+
+    def sees(self):
+        p, own, size = self.p, self.own, self.p.get("chunk_size", 1)
+        low = max(p.get("keys_begin", 0), own - p.get("window_left", FAR),
+                  own // size * size - p.get("chunk_left", FAR))
+        high = min(p.get("keys_end", FAR) - 1, own if "causal" in p else FAR, own + p.get("window_right", FAR),
+                   own // size * size + size - 1 + p.get("chunk_right", FAR))
+        return (self.j >= low) & (self.j <= high)
+
+    def term(self, kind):
+        """b of a position term."""
+        p, table, d = self.p, self.arrays[kind], self.j - self.own
+        if kind == "alibi":
+            return table[0] * (-np.abs(d.astype(F)) if p["alibi_symmetric"] else d.astype(F))
+        if kind == "relative":
+            return table[np.clip(d, -p["relative_before"], p["relative_after"]) + p["relative_before"]]
+        if kind == "t5":
+            return table[[bucket(int(x), len(table), p["t5_max_distance"], p["t5_bidirectional"]) for x in d]]
+        sizes = (p["grid_depth"], p["grid_height"], p["grid_width"])
+        z, y, x = (own - j + size - 1 for own, j, size in
+                   zip(np.unravel_index(self.own, sizes), np.unravel_index(self.j, sizes), sizes))
+        return table[(z * (2 * sizes[1] - 1) + y) * (2 * sizes[2] - 1) + x]
+
+    def shaw(self):
+        """x of each key."""
+        size = len(self.arrays.get("shaw_keys", self.arrays.get("shaw_values"))) // 2
+        return np.clip(self.j - self.own, -size, size) + size
+
+    def products(self):
+        r = dot(self.q, self.k)
+        return r + dot(self.q, self.arrays["shaw_keys"])[self.shaw()] if "shaw_keys" in self.arrays else r
+
+    def active(self):
+        return np.where(self.r > 0, self.r, self.r * F(self.p["leaky_slope"])) if "leaky_slope" in self.p else self.r
+
+    def factor(self, number):
+        return F(number)
+
+    def scored(self, unit, add):
+        """s of step 2 with log2 e as the unit, of section 13 and step 8 with 1."""
+        if self.cap:
+            s = F(self.cap * unit) * tanh(self.active() * self.factor(self.scale / self.cap))
+        else:
+            s = self.active() * self.factor(self.scale * unit)
+        return functools.reduce(add, self.added, s)
+
+    def weights(self, s, m):
+        """p of step 3, or of section 13."""
+        if self.softmax:
+            return exp2(s - (F(0) if m == -INF else m))
+        if self.p["normaliser"] == "sigmoid":
+            return normaliser_sigmoid(s + F(self.p["sigmoid_bias"]))
+        x = np.where(s < 0, F(0), s)
+        return x * x if self.p["normaliser"] == "relu_squared" else x
+
+    def values(self, p, j):
+        """o of step 3."""
+        o = np.zeros(self.v.shape[1], F)
+        for weight, key in zip(p, j):
+            o = fma(weight, self.v[key], o)
+        if "shaw_values" in self.arrays:
+            for x in sorted(set(self.shaw()[j])):
+                total = F(0)
+                for weight in p[self.shaw()[j] == x]:
+                    total = total + weight
+                o = fma(total, self.arrays["shaw_values"][x], o)
+        return o
+
+    def block(self, start):
+        """Step 3: m, l, o, and e of step 11; None without a state."""
+        j = self.j[start : start + BLOCK][self.visible[start : start + BLOCK]]
+        s, m = self.s[j], np.max(self.s[j][~np.isnan(self.s[j])], initial=-INF) + F(0)
+        if len(j) == 0 or (m == -INF and not np.any(np.isnan(s))):
+            return None
+        m = m if self.softmax else F(0)
+        p, x = self.weights(s, m), s - (F(0) if m == -INF else m)
+        e = sixteen(p, j, lambda total, weight, at: total if weight == 0 else fma(weight, x[at], total))
+        return m, sixteen(p, j), self.values(p, j), e
+
+    def merge(self, left, right):
+        """Step 4."""
+        if left is None or right is None:
+            return right if left is None else left
+        (m1, l1, o1, e1), (m2, l2, o2, e2) = left, right
+        if not self.softmax:
+            return F(0), l1 + l2, o1 + o2, F(0)
+        m = m1 if m1 > m2 else m2
+        d1, d2 = m1 - (F(0) if m == -INF else m), m2 - (F(0) if m == -INF else m)
+        a, b = exp2(d1), exp2(d2)
+        e1, e2 = fma(l1, F(0) if a == 0 else d1, e1), fma(l2, F(0) if b == 0 else d2, e2)
+        return m, fma(l2, b, l1 * a), fma(o2, b, o1 * a), fma(e2, b, e1 * a)
+
+    def span(self, state):
+        return state
+
+    def node(self, start, length):
+        state, step = None, BLOCK if length == SPAN else length // 2
+        for first in range(start, min(start + length, len(self.j)), step):
+            state = self.merge(state, self.block(first) if length == SPAN else self.node(first, step))
+        return self.span(state) if length == SPAN else state
+
+    def divided(self, number, l):
+        """Step 6, and the divisors of section 13."""
+        t = l if self.softmax else {"none": F(1), "constant": F(self.p.get("divisor_value", 1)),
+                                    "keys": F(np.sum(self.visible)), "sum": l}[self.p["divisor"]]
+        g = F(2**64) if t < F(2**-64) and not self.softmax else F(1)
+        return np.zeros_like(number) if t == 0 else (number * g) * (F(1) / (t * g))
+
+    def answers(self):
+        length = SPAN
+        while length < len(self.j):
+            length *= 2
+        nothing = np.zeros(self.v.shape[1], F)
+        m, l, o, e = before = self.node(0, length) or (-INF, F(0), nothing, F(0))
+        if "sink" in self.arrays:
+            m, l, o, e = self.merge(before, (self.arrays["sink"][0] * LOG2E, F(1), nothing, F(0)))
+        hidden = ~self.visible | (self.s == -INF)
+        order = sorted(self.j[~hidden], key=lambda j: (0, 0, j) if np.isnan(self.s[j]) else (1, -self.s[j], j))
+        top = order[: self.p.get("top_k", 0)]
+        missing = self.p.get("top_k", 0) - len(top)
+        scores = {"raw": self.r * F(self.scale), "capped": self.scored(1, lambda s, b: s),
+                  "biased": self.scored(1, np.add)}
+        return {
+            "out": self.divided(o, l),
+            "lse": -INF if l == 0 else LN2 * (m + log2(l)),
+            "weights": np.where(hidden, F(0), self.divided(self.weights(self.s, m), l)),
+            **{kind: np.where(self.visible, canonical(s), -INF) for kind, s in scores.items()},
+            "entropy": F(0) if l == 0 else LN2 * (log2(l) - e * (F(1) / l)),
+            "max_logit": NAN if np.isnan(before[1]) else before[0],
+            "top_keys": np.array(top + [-1] * missing, np.int64),
+            "top_scores": np.concatenate([LN2 * self.s[top], np.full(missing, -INF)]),
+        }
+
+
+def state(p, arrays):
+    """The nodes of a range of spans, as (first key, keys), and the states of all rows over them."""
+    nodes, first, end = [], p["first_span"], p["end_span"]
+    while first < end:
+        size = max(1 << k for k in range(60) if first % (1 << k) == 0 and first + (1 << k) <= end)
+        nodes.append((first * SPAN, size * SPAN))
+        first += size
+    rows = [Row(p, arrays, i) for i in range(len(arrays["q"]))]
+    states = [[row.node(*node) or (-INF, F(0), np.zeros(row.v.shape[1], F)) for node in nodes] for row in rows]
+    m, l, o = (np.array([[one[part] for one in of] for of in states], F) for part in range(3))
+    return {"nodes": np.array(nodes), "m": m, "l": l, "o": o.reshape(len(rows), -1)}
+
+
+def attention(p, arrays, kind=Row):
+    if "end_span" in p:
+        return state(p, arrays)
+    answers = [kind(p, arrays, i).answers() for i in range(len(arrays["q"]))]
+    all_rows = {name: np.array([answer[name] for answer in answers]) for name in answers[0]}
+    all_rows["max_logit"] = LN2 * np.array([max(all_rows["max_logit"], key=lambda m: (np.isnan(m), m))], F)
+    sums = np.zeros(len(arrays["k"]), F)
+    for start in range(0, len(answers), 128):
+        block = np.zeros((16, len(sums)), F)
+        for i in range(start, min(start + 128, len(answers))):
+            block[i % 16] = block[i % 16] + answers[i]["weights"]
+        sums = sums + fold(block)
+    return {**all_rows, "column_sums": sums}

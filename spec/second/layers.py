@@ -1,0 +1,185 @@
+"""Clauses L1 to L4, L6, L8, L10, L11 and L14 of docs/numerics.md."""
+
+import functools
+
+import numpy as np
+
+from arithmetic import CONSTANTS, F, INF, c, fma, fold, horner, power, sixteen
+from attention import bucket, dot
+from functions import LOG2E, SHIFT, exp2, tanh_parts, tanh
+from modes import dot16
+
+PIECES = np.array([[c(number) for number in piece] for piece in CONSTANTS["gelu pieces"]])
+
+
+def one_and_power(n, f, coefficients):
+    """D(n, f)."""
+    P = power(n - F(32))
+    S = P + F(2**-32)
+    return fma(P * f, horner(coefficients, f), (P - S) + F(2**-32)) + S
+
+
+def one_and_exp(w):
+    """D(w)."""
+    n = fma(w, c("-0x1.715476p+0"), SHIFT) - SHIFT
+    return one_and_power(n, fma(n, c("-0x1.05c61p-29"), fma(n, c("0x1.62e43p-1"), w)), CONSTANTS["exp"])
+
+
+def number(x):
+    """0 for NaN, which the callers put back."""
+    return np.where(np.isnan(x), F(0), x)
+
+
+def exp(x):
+    a = np.clip(number(x), F(-87), F(89))
+    n = fma(a, c("0x1.715476p+0"), SHIFT) - SHIFT
+    f = fma(n, c("0x1.05c61p-29"), fma(n, c("-0x1.62e43p-1"), a))
+    y = fma(horner([one.lstrip("-") for one in CONSTANTS["exp"]], f), f, F(1)) * power(n - F(1)) * F(2)
+    return np.where(np.isnan(x), x, np.where(x < F(-86.5), F(0), y))
+
+
+def silu(x):
+    a = np.clip(number(x), F(-110), F(32))
+    return np.where(x < F(32), a / one_and_exp(a) * F(2**-32), x)
+
+
+def gelu_tanh(x):
+    a = np.clip(number(x), c("-0x1.59999ap+3"), F(6))
+    s = fma(a, a, c("0x1.65d26p+4"))
+    rest = fma(a, a, c("0x1.65d26p+4") - s) + c("-0x1.226128p-20")
+    w = a * s
+    w_rest = fma(a, rest, fma(a, s, -w))
+    n = fma(w, c("-0x1.a5a7dp-4"), SHIFT) - SHIFT
+    f = fma(n, c("0x1.36dap+3"), w) + fma(n, c("-0x1.549446p-16"), w_rest)
+    return np.where(x < F(6), a / one_and_power(n, f, CONSTANTS["gelu_tanh"]) * F(2**-32), x)
+
+
+def gelu(x):
+    b = np.clip(number(x), F(-14.5), F(6))
+    a = np.abs(b)
+    fraction, i = np.frexp(a + F(1))
+    node, v, *p = np.moveaxis(PIECES[4 * (i - 1) + ((fraction - F(0.5)) * F(8)).astype(int)], -1, 0)
+    f = a - node
+    sign = np.where(x < 0, F(-1), F(1))
+    g, v, q = f * sign, v * sign, p[5]
+    for coefficient in p[4::-1]:
+        q = fma(q, f, coefficient)
+    z = b * a
+    z_rest = fma(b, a, -z)
+    n = fma(fma(g, p[0], z + v), c("-0x1.715476p-1"), SHIFT) - SHIFT
+    r = (z + fma(n, c("0x1.62e4p+0"), v)) + fma(g, q, fma(n, c("0x1.7f7d1cp-19"), z_rest))
+    return np.where(x < F(6), b / one_and_power(n, r, CONSTANTS["gelu"]) * F(2**-32), x)
+
+
+def elu(x):
+    s, g, q = tanh_parts(np.minimum(np.abs(number(x)) * F(0.5), F(10)))
+    return np.where(x < 0, fma(-g, q, s - F(1)), x)
+
+
+def sigmoid(x):
+    y = F(1) / one_and_exp(np.clip(number(x), F(-110), F(32))) * F(2**-32)
+    return np.where(np.isnan(x), x, y)
+
+
+def relu(x):
+    return np.where(x < 0, F(0), x)
+
+
+ACTIVATIONS = {"none": lambda x: x, "relu": relu, "gelu": gelu, "silu": silu}
+
+
+def linear(p, arrays):
+    product = dot16 if p["mode"] == "bf16" else dot
+    y = np.array([product(row, arrays["w"]) for row in arrays["x"]]) + arrays["bias"]
+    y = ACTIVATIONS[p["activation"]](y)
+    y = y * arrays["gate"] if "gate" in arrays else y
+    return {"y": y + arrays["residual"]}
+
+
+def squares(d):
+    return sixteen(d, range(len(d)), lambda sum, x, at: fma(x, x, sum))
+
+
+def by_rows(function):
+    return lambda p, arrays: {"y": np.array([function(x, p, arrays) for x in arrays["x"]])}
+
+
+@by_rows
+def norm(x, p, arrays):
+    n = F(len(x))
+    d = x - sixteen(x, range(len(x))) / n if p["kind"] == "layer_norm" else x
+    y = d * (F(1) / np.sqrt(squares(d) / n + F(p["eps"])))
+    if "gamma" in arrays and "beta" in arrays:
+        return fma(y, arrays["gamma"], arrays["beta"])
+    return y * arrays["gamma"] if "gamma" in arrays else y + arrays["beta"]
+
+
+@by_rows
+def softmax(x, p, arrays):
+    m = np.max(x[~np.isnan(x)], initial=-INF)
+    y = exp2((x - (F(0) if m == -INF else m)) * LOG2E)
+    l = sixteen(y, range(len(y)))
+    return y * F(0) if l == 0 else y * (F(1) / l)
+
+
+def buckets(p, arrays):
+    return {"bucket": np.array([bucket(int(d), p["buckets"], p["max_distance"], p["both"]) for d in arrays["d"]])}
+
+
+def philox(seed, stream, j):
+    low = 0xFFFFFFFF
+    c0, c1, c2, c3 = j // 4 & low, j // 4 >> 32, stream & low, stream >> 32
+    k0, k1 = seed & low, seed >> 32
+    for _ in range(10):
+        one, two = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = two >> 32 ^ c1 ^ k0, two & low, one >> 32 ^ c3 ^ k1, one & low
+        k0, k1 = k0 + 0x9E3779B9 & low, k1 + 0xBB67AE85 & low
+    return (c0, c1, c2, c3)[j % 4]
+
+
+def dropout(p, arrays):
+    random = np.array([philox(p["seed"], p["stream"], j) for j in range(len(arrays["x"]))])
+    scale = F(1) / (F(1) - F(p["p"]))
+    return {"random": random, "y": np.where(random >= p["p"] * 2.0**32, arrays["x"] * scale, F(0))}
+
+
+def additive(p, arrays):
+    slope = F(p.get("leaky_slope", 0))
+    act = (lambda x: np.where(x > 0, x, x * slope)) if "leaky_slope" in p else tanh
+    w, places = arrays["w"], range(len(arrays["w"]))
+    return {"r": np.array([[sixteen(act(q + k), places, lambda sum, x, at: fma(w[at], x, sum)) for k in arrays["k"]]
+                           for q in arrays["q"]])}
+
+
+def gru(p, arrays):
+    (Ir, Iz, In), (Jr, Jz, Jn), h = arrays["input"], arrays["hidden"], arrays["state"]
+    n = tanh(fma(sigmoid(Ir + Jr), Jn, In))
+    return {"y": fma(sigmoid(Iz + Jz), h - n, n)}
+
+
+def lstm(p, arrays):
+    i, f, g, o = arrays["input"] + arrays["hidden"]
+    new_c = fma(sigmoid(f), arrays["state"], sigmoid(i) * tanh(g))
+    return {"new_c": new_c, "y": sigmoid(o) * tanh(new_c)}
+
+
+def linear_attention(p, arrays):
+    def unit(x):
+        return x * (F(1) / np.sqrt(squares(x) + F(p["unit_eps"]))) if p["unit"] else x
+
+    def column_sums(x):
+        pieces = [np.zeros(S.shape[1], F) for _ in range(0, len(x), 128)]
+        for d, number in enumerate(x):
+            pieces[d // 128] = fma(number, S[d], pieces[d // 128])
+        return functools.reduce(np.add, pieces)
+
+    S, rows = arrays["state"].copy(), []
+    for t, (q, k, v) in enumerate(zip(arrays["q"], arrays["k"], arrays["v"])):
+        k = unit(k)
+        if p["gated"]:
+            S = exp(arrays["factor"] * arrays["decay"][t])[:, None] * S
+        u = arrays["beta"][t] * (v - column_sums(k)) if p["delta"] else v
+        S = fma(k[:, None], u, S)
+        o = F(p["scale"]) * column_sums(unit(q))
+        rows.append(fma(arrays["skip"], v, o) if "skip" in arrays else o)
+    return {"o": np.array(rows), "new_state": S}

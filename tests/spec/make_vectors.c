@@ -1,0 +1,22 @@
+/* Writes spec/vectors: make_vectors <new directory>. Every expected bit comes from the contract programs of tests/, and
+ * none from the library. */
+#include "vectors.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+int main(int count, char **words) {
+  if (count != 2 || mkdir(words[1], 0777) != 0) {
+    fprintf(stderr, "usage: make_vectors <new directory>\n");
+    return 2;
+  }
+  vectors_open(words[1]);
+  write_functions();
+  write_attention();
+  write_rotary_vectors();
+  write_caches();
+  write_modes();
+  write_layers();
+  vectors_close();
+  return 0;
+}
