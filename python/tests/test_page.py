@@ -1,6 +1,7 @@
 """The programs of docs/python.md: each block of Python runs after those before it, and prints the block of text after it."""
 
 import contextlib
+import importlib.util
 import io
 import pathlib
 import re
@@ -18,6 +19,8 @@ def test_page(tmp_path, monkeypatch):
     assert len(blocks) > 5
     names, printed = {}, ""
     for kind, text in blocks:
+        if "import fovea.transformers" in text and not importlib.util.find_spec("transformers"):
+            break  # the last section needs what one of the tested environments has
         if kind == "text":
             assert printed == text
             continue

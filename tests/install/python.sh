@@ -47,8 +47,8 @@ version=$(version_of "$first") || { first=/usr/bin/python3 && version=$(version_
 second=$(other_than "$version" "$first")
 if [ "$second" = "$first" ]; then echo "note: no other Python than $version"; fi
 
-# fovea.torch is tested with one Python, since PyTorch is large.
-install_and_test "$first" "$root/python" torch==2.13.0
+# fovea.torch and fovea.transformers are tested with one Python, since PyTorch is large.
+install_and_test "$first" "$root/python" torch==2.13.0 transformers==5.24.0
 rm -rf "$folder/archive"
 "$folder/$version/bin/pip" install --quiet --disable-pip-version-check build
 "$folder/$version/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null

@@ -73,7 +73,8 @@ def _shapes(query, key, value, *_):
 
 def _refuse(what):
     raise fovea.UnsupportedError(f"{what}; gradients of torch.ops.fovea.attention are those of PyTorch's own backward "
-                                 "pass, which does not have it: detach() what needs none")
+                                 "pass, which does not have it: detach() what needs none, or compute within "
+                                 "torch.no_grad()")
 
 
 def _save(ctx, inputs, output):
