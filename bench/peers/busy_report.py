@@ -55,4 +55,4 @@ def markdown(document):
 
 
 if __name__ == "__main__":
-    report.tell(__doc__, "busy", bars_of, markdown)
+    kept.tell(__doc__, "busy-peers", bars_of, markdown)

@@ -94,4 +94,4 @@ def markdown(document):
 
 
 if __name__ == "__main__":
-    report.tell(__doc__, "caches", bars_of, markdown, several=True)
+    kept.tell(__doc__, "caches-peers", bars_of, markdown, report.together)

@@ -148,4 +148,4 @@ def markdown(document):
 
 
 if __name__ == "__main__":
-    report.tell(__doc__, "layers", bars_of, markdown, several=True)
+    kept.tell(__doc__, "layers-peers", bars_of, markdown, report.together)

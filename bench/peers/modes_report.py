@@ -87,4 +87,4 @@ def markdown(document):
 
 
 if __name__ == "__main__":
-    report.tell(__doc__, "modes", bars_of, markdown)
+    kept.tell(__doc__, "modes-peers", bars_of, markdown)

@@ -121,29 +121,6 @@ def together(paths):
     return whole
 
 
-def save(document, path):
-    head = {key: document[key] for key in ("date", "context")}
-    lines = ",\n".join("    " + json.dumps(result) for result in document["results"])
-    path.write_text(json.dumps(head, indent=2)[:-2] + ',\n  "results": [\n' + lines + "\n  ]\n}\n", encoding="utf-8")
-
-
-def tell(description, kind, bars_of, markdown, several=False):
-    """The command of a report on runs of <kind>.py: tells a run, or several together, and keeps it if it is to."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=pathlib.Path, nargs="+" if several else 1,
-                        help=f"JSON of {kind}.py, or a kept run")
-    kept.add_options(parser)
-    arguments = parser.parse_args()
-    document = together(arguments.run) if several else json.loads(arguments.run[0].read_text(encoding="utf-8"))
-    if arguments.bars:
-        kept.print_bars(bars_of(document))
-    print(markdown(document).removesuffix("\n"))
-    if arguments.keep:
-        slug = measurements.Run(document["date"], document["context"]).cpu_slug
-        save(document, kept.RESULTS / f"{kind}-peers-{slug}.json")
-        kept.write_pages()
-
-
 def label(name):
     problem = problems.parse(name, "f32")
     heads = f"{problem.heads} heads" + (f" over {problem.kv_heads}" if problem.heads != problem.kv_heads else "")
@@ -282,7 +259,7 @@ def keep(run):
     types = run.types()
     only = f"{types[0]}-" if len(types) == 1 else ""
     path = kept.RESULTS / f"peers-{only}{measurements.Run(run.date, run.context).cpu_slug}.json"
-    save(run.document, path)
+    kept.save(run.document, path)
     plot(run, path.with_suffix(".svg"))
     if run.short():
         plot(run.short(), path.with_name(f"{path.stem}-short.svg"))
