@@ -67,6 +67,9 @@ void attention_call::read_sizes(nb::handle q, nb::handle k, nb::handle v) {
 
 void attention_call::read_cached_sizes(nb::handle k, nb::handle v, int64_t batch) {
   if (!k.is_none() || !v.is_none()) refuse_unused("cache", "cache is given, and k or v, too");
+  if (first_key)
+    refuse_unused("first_key", "first_key is %jd, and a cache is given, which has positions of its own",
+                  (intmax_t)first_key);
   if (sequences_kv)
     refuse_unused("cu_seqlens_kv", "cu_seqlens_kv is given, and a cache, which has sequences of its own");
   if (batch != problem.batch)
@@ -94,6 +97,29 @@ void attention_call::read_key_sizes(nb::handle k, nb::handle v, int64_t batch) {
   problem.v_strides = strides_of(v_, 1);
   tensors.k = k_.data;
   tensors.v = v_.data;
+  if (first_key) move_to_first_key();
+}
+
+namespace {
+
+/* Where position 0 would lie. The library reads only keys of the range. */
+const void *position_0(const tensor &keys, int64_t stride, int64_t first) {
+  uintptr_t bytes = static_cast<uintptr_t>(stride) * static_cast<uintptr_t>(facts_of(keys.type).bytes);
+  return reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(keys.data) -
+                                        static_cast<uintptr_t>(first) * bytes);
+}
+
+} // namespace
+
+/* K and V hold the end of a sequence, or a part of it. */
+void attention_call::move_to_first_key() {
+  if (sequences_kv)
+    refuse_unused("first_key", "first_key is %jd, and cu_seqlens_kv packs sequences of their own",
+                  (intmax_t)first_key);
+  problem.keys.begin = first_key;
+  problem.kv_len += first_key;
+  tensors.k = position_0(k_, problem.k_strides.row, first_key);
+  tensors.v = position_0(v_, problem.v_strides.row, first_key);
 }
 
 /* ---- Memory of options --------------------------------------------------------------------------------------- */
@@ -292,6 +318,7 @@ void attention_call::follow(const attention_call &planned) {
   problem = planned.problem;
   sequences_q = planned.sequences_q;
   sequences_kv = planned.sequences_kv;
+  first_key = planned.first_key;
 }
 
 namespace {

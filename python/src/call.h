@@ -64,6 +64,7 @@ public:
   const int32_t *offsets_of_rows(nb::handle value, const char *name, int64_t *sequences);
 
   int64_t sequences_q = 0, sequences_kv = 0; /* of packed batches; 0: not packed */
+  int64_t first_key = 0;                     /* the position of the first key that K and V hold */
   int q_axes = 4;
   std::shared_ptr<const cache_view> view; /* with a cache */
 
@@ -82,6 +83,7 @@ public:
 private:
   void read_sizes(nb::handle q, nb::handle k, nb::handle v);
   void read_key_sizes(nb::handle k, nb::handle v, int64_t batch);
+  void move_to_first_key();
   void read_cached_sizes(nb::handle k, nb::handle v, int64_t batch);
   void *make(output &output, nb::handle like, const char *name, element type, const int64_t *shape, int axes);
   int rows_shape(int64_t *shape) const;

@@ -30,6 +30,22 @@ void set_offset(attention_call &call, nb::handle value, const char *name) {
     call.problem.offsets = call.list(value, name, "one for each batch element");
 }
 
+/* Up to as many positions as strides may reach. */
+void set_first_key(attention_call &call, nb::handle value, const char *name) {
+  const int64_t most = INT64_C(1) << 57;
+  call.first_key = integer_of(value, name);
+  if (call.first_key < 0 || call.first_key > most)
+    refuse(name, "%s is %jd; it must be from 0 to 2^57", name, (intmax_t)call.first_key);
+}
+
+void set_keys(attention_call &call, nb::handle value, const char *name) {
+  fovea_range keys = range_of(value, name);
+  if (keys.begin < call.first_key)
+    refuse(name, "%s begins at %jd, and k and v at first_key, which is %jd", name, (intmax_t)keys.begin,
+           (intmax_t)call.first_key);
+  call.problem.keys = keys;
+}
+
 /* How many rows (keys) of a mask the longest sequence needs. */
 int64_t longest(const int32_t *offsets, int64_t sequences, int64_t all) {
   int64_t most = 0;
@@ -122,6 +138,11 @@ const option options[] = {
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.cu_seqlens_kv = call.offsets_of_rows(value, name, &call.sequences_kv);
      }},
+    {"first_key", "int",
+     "the position of the first key of k and v, default 0: they hold a part of a sequence, of which a state is "
+     "made.\n"
+     "        The kv length is then first_key and the keys of k",
+     in_problem &not_in_layer, true, set_first_key},
     {"causal", "bool",
      "a row sees no key after its own; the last row's own key is the last key, if no offset is set", in_problem,
      false,
@@ -154,7 +175,7 @@ const option options[] = {
        call.problem.kv_begins = call.list(value, name, "one for each batch element");
      }},
     {"keys", "tuple[int, int | None]", "(begin, end): only keys at these positions are visible", in_problem, false,
-     [](attention_call &call, nb::handle value, const char *name) { call.problem.keys = range_of(value, name); }},
+     set_keys},
     {"pattern", "Pattern | Sequence[Pattern]", "one more rule, or one for each batch element", in_problem, false,
      set_pattern},
     {"mask_begin", "int", "the key of a mask's first element, default 0; the rules decide alone about earlier keys",

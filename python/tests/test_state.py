@@ -22,6 +22,30 @@ def test_spans():
     assert plan.run(q, k, v).numbers.tobytes() == parts[0].numbers.tobytes()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=str)
+def test_parts_of_keys(dtype):
+    """K and V of a part alone, in any layout, give the state that all of them give."""
+    q, k, v = (x.astype(dtype) for x in reference.tensors(4, rows=7, keys=5000))
+    out = np.empty(q.shape, dtype)
+    expected = fovea.attention(q, k, v, causal=True, window=3000, out=out)
+    parts = []
+    for begin, end in ((0, 2048), (2048, 4096), (4096, 5000)):
+        rows_first = [x[:, :, begin:end].swapaxes(1, 2).copy().swapaxes(1, 2) for x in (k, v)]
+        rules = {"causal": True, "window": 3000, "offset": 4993, "first_key": begin, "state": True}
+        parts.append(fovea.attention(q, *rows_first, **rules))
+        whole = fovea.attention(q, k, v, causal=True, window=3000, keys=(begin, end), state=True)
+        assert parts[-1].keys == (begin, end)
+        assert parts[-1].numbers.tobytes() == whole.numbers.tobytes()
+        assert fovea.Plan(q, *rows_first, **rules).run(q, *rows_first).numbers.tobytes() == whole.numbers.tobytes()
+    assert parts[0].merge(parts[1]).merge(parts[2]).finish(out=np.empty_like(out)).tobytes() == expected.tobytes()
+    some = fovea.attention(q, k[:, :, 2048:], v[:, :, 2048:], first_key=2048, keys=(4096, 5000), causal=True, window=3000,
+                           state=True)
+    assert some.numbers.tobytes() == parts[2].numbers.tobytes()
+    seen = np.random.default_rng(5).random((7, 5000)) < 0.5
+    masked = fovea.attention(q, k[:, :, 4096:], v[:, :, 4096:], first_key=4096, mask=seen[:, 4096:], mask_begin=4096)
+    assert masked.tobytes() == fovea.attention(q, k, v, keys=(4096, None), mask=seen).tobytes()
+
+
 def test_anywhere():
     q, k, v = reference.tensors(2)
     sink = np.array([0.5, -1, 2, 0], np.float32)
@@ -45,6 +69,15 @@ def test_refused():
         left.merge(right)
     with pytest.raises(fovea.UnusedError, match="lse is wanted"):
         fovea.attention(q, k, v, state=True, lse=True)
+    for options, text in (({"first_key": -1}, "first_key is -1; it must be from 0"),
+                          ({"first_key": 10, "keys": (5, 20)}, "keys begins at 5, and k and v at first_key, which is 10"),
+                          ({"first_key": 10, "keys": (10, 161)}, "161"),
+                          ({"first_key": 10, "cu_seqlens_kv": [0, 150]}, "first_key is 10, and cu_seqlens_kv")):
+        with pytest.raises(fovea.Error, match=text):
+            fovea.attention(q[:1], k[:1], v[:1], **options)
+    cache = fovea.Cache.contiguous(2, 10, 2, 32)
+    with pytest.raises(fovea.UnusedError, match="first_key is 10, and a cache is given"):
+        fovea.attention(q, cache=cache, first_key=10)
     with pytest.raises(fovea.ArgumentError, match="numbers has the shape"):
         fovea.State(np.zeros((2, 2), np.float32), (0, 10))
     with pytest.raises(fovea.ArgumentError, match="keys is .3, 3."):
