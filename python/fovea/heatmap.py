@@ -28,8 +28,8 @@ def text(weights, *, rows=None, keys=None):
     maps = []
     width = max((len(str(label)) for label in rows), default=0) if rows is not None else 0
     for head in _matrices(weights, rows, keys):
-        most = head.max(initial=0.0, where=np.isfinite(head)) or 1.0
-        shades = np.clip(np.nan_to_num(head) / most * (len(SHADES) - 1), 0, len(SHADES) - 1).round().astype(int)
+        head = np.where(np.isfinite(head), head, 0.0).clip(0.0)
+        shades = (head / (head.max(initial=0.0) or 1.0) * (len(SHADES) - 1)).round().astype(int)
         lines = ["".join(SHADES[shade] for shade in row) for row in shades]
         labels = [f"{label!s:>{width}} " for label in rows] if rows is not None else [""] * len(lines)
         maps.append("\n".join(label + "|" + line + "|" for label, line in zip(labels, lines)))
