@@ -62,6 +62,10 @@ what tiles gain."""),
 Speeds in GFLOP/s over the visible pairs, and how many times as fast as exact mode on the same tensors (without AMX): more
 is better. Each round measures exact mode, the mode, and exact mode again. [Modes](../../docs/modes.md) says what a mode
 costs in accuracy."""),
+    Kind("module-", "python/module_report.py", "What the Python module costs", """\
+Small calls have one row and one key, so what they take is the way there and back. The model is that of
+[docs/python.md](../../docs/python.md#a-model-that-is-faster); its column says how many times as long PyTorch takes alone:
+below 1, in bold, PyTorch is faster. [bench/python](../python/README.md) says how this is measured."""),
     Kind("patterns-", "tables.py patterns", "Patterns, score terms, outputs and graphs", """\
 `of the speed without` is the speed over the visible pairs, beside the same shape where every row sees every key: nearer
 to 1 is better. `time over plain` is the time with a score term or an output over the time without: nearer to 1 is better.
@@ -74,6 +78,11 @@ ONNX Runtime's operators MultiHeadAttention and GroupQueryAttention; ORT Attenti
 ScaledDotProductAttention. Each runs in the fastest way that was found. A field is empty if the library does not offer
 the problem (GroupQueryAttention is always causal, ORT has no bf16, only PyTorch and GroupQueryAttention have windows),
 or offers it only by a mask of the size of the scores. [Peers](../peers/README.md) says how this is measured."""),
+    Kind("ring-", "python/ring_report.py", "Ring attention on one host", """\
+A sequence split over processes that exchange keys and values by torch.distributed. The time of the products is that of
+one call in one process, shared by as many CPUs as there are ranks, or by all: nearer to 1 is better. Ranks that wait for
+slower ones wait for transfers, too. [The cost model](../../docs/states.md#a-ring-of-machines) is for other numbers of
+machines; [bench/python](../python/README.md) says how this is measured."""),
     Kind("variants-", "variants.py", "Variants of attention against length", """\
 Times in milliseconds, for growing numbers of keys: less is better. An exponent of 1 is linear, 2 is quadratic; the
 interval holds it with a confidence of 95 %. Sizes: windows of 256 keys to both sides and one global token; blocks of 64,

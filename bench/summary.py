@@ -8,7 +8,9 @@ import formats as cache_formats
 import language_models
 import measurements
 import modes
+import modules
 import report
+import rings
 import variants
 from beside import (FRAMEWORKS, GGML, OPENBLAS, OPENVINO, PYTORCH, cpu_in_words, kept_runs, measured_runs, number,
                     slashed, span, table, without_marks)
@@ -326,6 +328,38 @@ def variant_times():
         blocks += [[f"![Time and memory against length]({page.replace('.md', '.svg')})"],
                    [f"{without_marks(run.cpu)}, {run.date}, one head of 64 dims, f32, one thread ([all]({page}))."],
                    table(["", "ms, 512 keys", "4,096", "65,536", "faster than exact from", "beside another's"], rows)]
+    return joined(blocks)
+
+
+def documents(prefix):
+    """Runs of bench/python, and their pages."""
+    for path in sorted(RESULTS.glob(f"{prefix}-*.json")):
+        yield json.loads(path.read_text(encoding="utf-8")), f"../bench/results/{path.with_suffix('.md').name}"
+
+
+def ring():
+    blocks = []
+    for document, _ in documents("ring"):
+        run = rings.Run(document)
+        blocks += [[run.heading()], run.table(), [run.rates()]]
+    return joined(blocks)
+
+
+def python_model():
+    blocks = []
+    for document, page in documents("module"):
+        run = modules.Run(document)
+        blocks += [["How long `embed()` takes within `one_answer()`, and how many times as long without; below 1, in bold, "
+                    f"PyTorch is faster. {run.heading()[:-1]} ([all]({page}))."], run.model()]
+    return joined(blocks)
+
+
+def python_costs():
+    blocks = []
+    for document, _ in documents("module"):
+        run = modules.Run(document)
+        blocks += [["Installation is without a compiler's cache. Calls have one row and one key, so what they take is the "
+                    f"way there and back. {run.heading()}"], run.costs()]
     return joined(blocks)
 
 

@@ -8,7 +8,6 @@ measured, and each program computes once before it measures. llm_report.py makes
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -70,15 +69,6 @@ class LlamaCpp:
         return {PREFILL: first[True], DECODE: first[False], DEEP: bench(0, STEPS, PROMPT)[False]}
 
 
-class Children:
-    """CPU time of the programs that have ended."""
-
-    @staticmethod
-    def cpu_seconds():
-        times = os.times()
-        return times.children_user + times.children_system
-
-
 class Contest:
     """A file and a number of threads."""
 
@@ -117,7 +107,7 @@ def run(arguments, programs, folder):
         files[kind] = pathlib.Path(folder) / f"{kind}.gguf"
         make_gguf.make(files[kind], SIZE, kind)
     contests = [Contest(kind, files[kind], threads, programs) for kind, threads in wanted]
-    others = measure.Others({"programs": Children})
+    others = measure.Others({"programs": measure.Children})
     for number in range(arguments.rounds):
         for contest in contests:
             progress.step(f"{contest.kind}, {contest.threads} threads")

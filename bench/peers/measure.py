@@ -147,6 +147,15 @@ class Others:
         return max(0.0, (busy - own) / (time.monotonic() - self.begin) / (os.cpu_count() or 1))
 
 
+class Children:
+    """CPU time of the programs that have ended."""
+
+    @staticmethod
+    def cpu_seconds():
+        times = os.times()
+        return times.children_user + times.children_system
+
+
 def add_options(parser, rounds):
     """What every measurement takes."""
     parser.add_argument("--build", type=pathlib.Path, required=True, help="the build directory of Fovea")
