@@ -28,6 +28,7 @@ build | cmake                 | has_command cmake
 build | ninja-build           | has_command ninja
 build | pkg-config            | has_command pkg-config
 build | libcairo2-dev         | has_library cairo
+build | libssl-dev            | has_library libcrypto
 build | libpthreadpool-dev    | has_header_or_cannot_have pthreadpool.h libpthreadpool-dev
 test  | ccache                | has_command ccache
 test  | libcmocka-dev         | has_header cmocka.h
