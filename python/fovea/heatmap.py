@@ -1,5 +1,8 @@
 """Heat maps of weights: attention(..., scores="weights").scores[0] has the weights of each head, (heads, rows, keys)."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 __all__ = ["figure", "text"]
@@ -7,7 +10,7 @@ __all__ = ["figure", "text"]
 SHADES = " .:-=+*#%@"
 
 
-def _matrices(weights, rows, keys):
+def _matrices(weights: Any, rows: Sequence[object] | None, keys: Sequence[object] | None) -> Any:
     """(heads, rows, keys) in float64, and labels of rows and keys."""
     weights = np.asarray(weights, np.float64)
     if weights.ndim not in (2, 3):
@@ -19,7 +22,7 @@ def _matrices(weights, rows, keys):
     return weights
 
 
-def text(weights, *, rows=None, keys=None):
+def text(weights: Any, *, rows: Sequence[object] | None = None, keys: Sequence[object] | None = None) -> str:
     """Lines of text: a shade for each row and key, the darkest for the largest weight of a head.
 
     weights: (rows, keys), or (heads, rows, keys), one map under the other
@@ -37,7 +40,8 @@ def text(weights, *, rows=None, keys=None):
     return "\n\n".join(legend + maps)
 
 
-def figure(weights, *, rows=None, keys=None, columns=4):
+def figure(weights: Any, *, rows: Sequence[object] | None = None, keys: Sequence[object] | None = None,
+           columns: int = 4) -> Any:
     """A figure of matplotlib, which must be installed, with a map for each head.
 
     weights: (rows, keys), or (heads, rows, keys), `columns` maps side by side

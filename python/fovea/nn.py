@@ -1,5 +1,22 @@
 """Layers around attention, with one answer: a row alone has the bits that it has in a batch."""
 
-from ._fovea import Attention, Block, Embedding, Encoder, LayerNorm, Linear, Norm, RMSNorm, activate, softmax
+# "as": type checkers see what is exported.
+from ._fovea import (
+    Attention as Attention,
+    Block as Block,
+    Embedding as Embedding,
+    Encoder as Encoder,
+    EncoderDecoder as EncoderDecoder,
+    LayerNorm as LayerNorm,
+    Linear as Linear,
+    Norm as Norm,
+    RMSNorm as RMSNorm,
+    activate as activate,
+    add_sinusoids as add_sinusoids,
+    dropout as dropout,
+    sinusoids as sinusoids,
+    softmax as softmax,
+    t5_buckets as t5_buckets,
+)
 
-__all__ = ["Attention", "Block", "Embedding", "Encoder", "LayerNorm", "Linear", "Norm", "RMSNorm", "activate", "softmax"]
+__all__ = [name for name in dir() if not name.startswith("_")]

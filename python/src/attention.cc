@@ -1,5 +1,6 @@
 #include "attention.h"
 #include "call.h"
+#include "compute.h"
 
 namespace fovea_python {
 
@@ -9,13 +10,7 @@ nb::object attention(nb::handle q, nb::handle k, nb::handle v, nb::kwargs keywor
   attention_call call;
   call.read(q, k, v, keywords, in_attention);
   call.make_outputs(q);
-  fovea_error error;
-  fovea_status status;
-  {
-    nb::gil_scoped_release others_run;
-    status = fovea_attend(&call.problem, &call.tensors, &call.execution, &error);
-  }
-  check(status, error);
+  compute([&](fovea_error *error) { return fovea_attend(&call.problem, &call.tensors, &call.execution, error); });
   return call.result();
 }
 
@@ -48,7 +43,7 @@ const char introduction[] =
 
 void bind_attention(nb::module_ &module) {
   std::string signature = signature_of("attention(q: Tensor, k: Tensor | None = None, v: Tensor | None = None",
-                                       "Tensor | Result | State", in_attention);
+                                       "Outputs", in_attention);
   std::string text = introduction + text_of_options(in_attention);
   module.def("attention", attention, nb::arg("q"), nb::arg("k") = nb::none(), nb::arg("v") = nb::none(),
              nb::arg("keywords"), nb::sig(signature.c_str()), text.c_str());

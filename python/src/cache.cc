@@ -47,6 +47,21 @@ void *cache::allocate(int64_t bytes) {
   return static_cast<char *>(memory) + (-address % FOVEA_SCRATCH_ALIGNMENT);
 }
 
+/* Takes memory of the caller, of the keys or of the values. */
+void *cache::take(nb::handle memory, bool values, int64_t bytes) {
+  tensor &given = given_[values];
+  given.write(memory, "memory");
+  require_contiguous(given, "memory");
+  int64_t has = facts_of(given.type).bytes;
+  for (int axis = 0; axis < given.axes; axis++) has *= given.shape[axis];
+  if (given.type == element::other || has != bytes)
+    refuse("memory", "memory[%d] has %jd bytes, elements of %s; it must have %jd", values, (intmax_t)has,
+           facts_of(given.type).name, (intmax_t)bytes);
+  kept_.push_back(nb::borrow(memory));
+  bytes_ += static_cast<size_t>(bytes);
+  return given.data;
+}
+
 namespace {
 
 int64_t product(std::initializer_list<int64_t> factors) {
@@ -59,12 +74,13 @@ int64_t product(std::initializer_list<int64_t> factors) {
 } // namespace
 
 /* Gives keys or values their memory, and with scales apart these, too. */
-void cache::set_side(bool values, nb::handle format, nb::handle scale) {
+void cache::set_side(bool values, nb::handle format, nb::handle scale, nb::handle memory) {
   const char *name = values ? "v_scale" : "k_scale";
   fovea_strides &strides = values ? pages_.v_strides : pages_.k_strides;
   fovea_code_scales &scales = values ? pages_.v_scales : pages_.k_scales;
   int64_t element = format.is_none() ? ((values ? pages_.v_type : pages_.k_type) == FOVEA_F32 ? 4 : 2) : 1;
-  (values ? pages_.v : pages_.k) = allocate(product({pages_.layers, pages_.count, strides.batch, element}));
+  int64_t size = product({pages_.layers, pages_.count, strides.batch, element});
+  (values ? pages_.v : pages_.k) = memory.is_none() ? allocate(size) : take(memory, values, size);
   bool apart = !format.is_none() && formats_[values].place == FOVEA_SCALES_APART;
   bool fixed = apart && formats_[values].key_group == 0; /* all keys share them, and the caller has them */
   if (!scale.is_none() && !fixed)
@@ -98,8 +114,7 @@ void cache::set_side(bool values, nb::handle format, nb::handle scale) {
   std::memcpy(to, numbers.data, static_cast<size_t>(bytes));
 }
 
-cache::cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::handle format, bool panels,
-             nb::handle k_scale, nb::handle v_scale)
+cache::cache(cache_kind kind, const cache_sizes &sizes, const cache_options &options)
     : kind_(kind), batch_(sizes.batch) {
   struct {
     const char *name;
@@ -112,10 +127,11 @@ cache::cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::ha
       refuse(each.name, "%s is %jd; it must be from 1 to %d", each.name, (intmax_t)each.size, INT32_MAX);
   fovea_error error;
   fovea_pages_init(&pages_, sizes.pages, sizes.page_rows, sizes.kv_heads, sizes.qk_dim, sizes.v_dim,
-                   type_named(side_of(dtype, false), "dtype"), panels ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS);
-  pages_.v_type = type_named(side_of(dtype, true), "dtype");
+                   type_named(side_of(options.dtype, false), "dtype"),
+                   options.panels ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS);
+  pages_.v_type = type_named(side_of(options.dtype, true), "dtype");
   pages_.layers = sizes.layers;
-  nb::object names[2] = {side_of(format, false), side_of(format, true)};
+  nb::object names[2] = {side_of(options.format, false), side_of(options.format, true)};
   const fovea_format *formats[2] = {nullptr, nullptr};
   for (int side = 0; side < 2; side++) {
     if (names[side].is_none()) continue;
@@ -125,8 +141,13 @@ cache::cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::ha
     formats[side] = &formats_[side];
   }
   if (formats[0] || formats[1]) check(fovea_pages_set_formats(&pages_, formats[0], formats[1], &error), error);
-  set_side(false, names[0], k_scale);
-  set_side(true, names[1], v_scale);
+  if (!options.memory.is_none() && !is_pair(options.memory))
+    refuse_type("memory", options.memory, "a pair of tensors, of keys and of values");
+  set_side(false, names[0], options.k_scale, side_of(options.memory, false));
+  if (options.values)
+    set_side(true, names[1], options.v_scale, side_of(options.memory, true));
+  else
+    share_keys();
   if (kind == cache_kind::paged) {
     references_.resize(static_cast<size_t>(sizes.pages));
     tables_.resize(static_cast<size_t>(product({sizes.batch, sizes.pages})));
@@ -135,6 +156,34 @@ cache::cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::ha
   }
   before_last_.resize(static_cast<size_t>(batch_));
   view_ = view_of(before_last_);
+  if (!options.lens.is_none()) begin_with(options.lens);
+}
+
+/* Values are the first dims of the keys, and have no memory of their own. */
+void cache::share_keys() {
+  if (pages_.k_format || pages_.v_format || pages_.k_layout != FOVEA_KEYS_IN_ROWS || pages_.v_dim > pages_.qk_dim)
+    refuse("values", "values is False; keys must then be elements in rows, and v_dim, %jd, at most qk_dim, %jd",
+           (intmax_t)pages_.v_dim, (intmax_t)pages_.qk_dim);
+  pages_.v = pages_.k;
+  pages_.v_type = pages_.k_type;
+  pages_.v_strides = pages_.k_strides;
+  pages_.v_layer = pages_.k_layer;
+}
+
+/* The memory of the caller has rows already. */
+void cache::begin_with(nb::handle given) {
+  if (kept_.empty()) refuse_unused("lens", "lens is given, and memory not: a new cache has no rows");
+  if (kind_ == cache_kind::paged) refuse_unused("lens", "lens is given, and pages of a paged cache are not known");
+  if (pages_.k_scales.scales || pages_.v_scales.scales)
+    refuse_unused("lens", "lens is given, and the scales of the format are not in the memory");
+  std::vector<int64_t> lens = integers_of(given, "lens");
+  require_count(lens.size(), batch_, "lens", "one for each batch element");
+  for (size_t b = 0; b < lens.size(); b++)
+    if (lens[b] < 0 || (kind_ == cache_kind::contiguous && lens[b] > pages_.page_rows))
+      refuse("lens", "lens[%zu] is %jd; it must be from 0 to %jd", b, (intmax_t)lens[b],
+             (intmax_t)pages_.page_rows);
+  before_last_ = lens;
+  view_ = view_of(lens);
 }
 
 /* ---- Sequences ----------------------------------------------------------------------------------------------- */
@@ -170,7 +219,7 @@ std::shared_ptr<const cache_view> cache::view_of(const std::vector<int64_t> &len
   return made;
 }
 
-void cache::extend(const std::vector<int64_t> &ends) {
+void cache::extend(const std::vector<int64_t> &ends, const char *name) {
   fovea_error error;
   if (kind_ == cache_kind::paged)
     check(fovea_page_extend(&pages_, 1, &pool_, batch_, tables_.data(), pages_.count, page_counts_.data(),
@@ -178,28 +227,28 @@ void cache::extend(const std::vector<int64_t> &ends) {
           error);
   for (size_t b = 0; b < ends.size() && kind_ == cache_kind::contiguous; b++)
     if (ends[b] > pages_.page_rows)
-      refuse("k", "k has %jd new rows for batch element %zu, which has %jd; the cache has room for %jd",
+      refuse(name, "%s has %jd new rows for batch element %zu, which has %jd; the cache has room for %jd", name,
              (intmax_t)(ends[b] - view_->lens[b]), b, (intmax_t)view_->lens[b], (intmax_t)pages_.page_rows);
 }
 
-namespace {
-
-/* Only one thread may change a cache at a time. */
-class turn {
-public:
-  explicit turn(std::atomic_flag &busy) : busy_(busy) {
-    if (busy.test_and_set()) refuse("self", "The cache is being changed by another thread");
-  }
-  ~turn() { busy_.clear(); }
-
-private:
-  std::atomic_flag &busy_;
-};
-
-fovea_strides strides_of(const tensor &from) {
-  int first = from.axes - 4;
-  return {first < 0 ? 0 : from.strides[first], from.strides[from.axes - 3], from.strides[from.axes - 2]};
+cache_step::cache_step(cache &cache, int64_t layer, const std::vector<int64_t> &rows, const char *name)
+    : turn_(cache.busy_, "self"), cache_(cache) {
+  bool grows = layer == 0;
+  begins = grows ? cache.view_->lens : cache.before_last_;
+  std::vector<int64_t> ends = begins;
+  for (size_t b = 0; b < ends.size(); b++) ends[b] += rows[b];
+  if (!grows && ends != cache.view_->lens)
+    refuse(name, "%s has other rows than layer 0 was given last; layers after it write the same positions", name);
+  if (grows) cache.extend(ends, name);
+  view = grows ? cache.view_of(ends) : cache.view_;
 }
+
+void cache_step::keep() {
+  cache_.before_last_ = begins;
+  std::atomic_store(&cache_.view_, view);
+}
+
+namespace {
 
 /* New rows are (batch, heads, rows, dim), without batch if there is one sequence. */
 int64_t rows_of(const tensor &given, const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim) {
@@ -213,7 +262,6 @@ int64_t rows_of(const tensor &given, const char *name, int64_t batch, int64_t he
 
 void cache::append(nb::handle k, nb::handle v, int64_t layer, nb::handle embedding, nb::handle row_lens,
                    nb::handle rotary_positions, nb::handle hadamard, int threads) {
-  turn turn(busy_);
   const fovea_rotary *rotation = rotary_of(embedding, "rotary");
   tensor keys, values;
   keys.read(k, "k");
@@ -229,26 +277,16 @@ void cache::append(nb::handle k, nb::handle v, int64_t layer, nb::handle embeddi
         refuse("row_lens", "row_lens[%zu] is %jd; it must be from 0 to %jd", b, (intmax_t)counts[b],
                (intmax_t)rows);
   }
-  bool grows = layer == 0;
-  std::vector<int64_t> begins = grows ? view_->lens : before_last_, ends = begins;
-  for (size_t b = 0; b < ends.size(); b++) ends[b] += counts[b];
-  if (!grows && ends != view_->lens)
-    refuse("k", "k has other rows than layer 0 was given last; layers after it write the same positions");
-  if (grows) extend(ends);
-  std::shared_ptr<const cache_view> view = grows ? view_of(ends) : view_;
+  cache_step step(*this, layer, counts, "k");
 
   fovea_new_rows news;
-  fovea_execution execution;
-  fovea_error error;
   fovea_new_rows_init(&news, batch_, pages_.kv_heads, rows, pages_.qk_dim, pages_.v_dim, keys.data, values.data,
-                      view->sequences.data());
-  fovea_execution_init(&execution);
-  execution.threads = threads;
-  news.k_strides = strides_of(keys);
-  news.v_strides = strides_of(values);
+                      step.view->sequences.data());
+  news.k_strides = strides_of(keys, 1);
+  news.v_strides = strides_of(values, 1);
   news.k_type = number_type(keys.type, "k");
   news.v_type = number_type(values.type, "v");
-  news.first_positions = begins.data();
+  news.first_positions = step.begins.data();
   news.row_lens = counts.data();
   news.layer = layer;
   if (!hadamard.is_none()) {
@@ -261,18 +299,13 @@ void cache::append(nb::handle k, nb::handle v, int64_t layer, nb::handle embeddi
                   "one for each row, on each axis of the embedding");
     news.rotary_positions = positions.data();
   }
-  fovea_status status;
-  {
-    nb::gil_scoped_release others_run;
-    status = fovea_append(&news, rotation, &execution, &error);
-  }
-  check(status, error);
-  before_last_ = begins;
-  std::atomic_store(&view_, view);
+  row_execution execution(threads);
+  compute([&](fovea_error *error) { return fovea_append(&news, rotation, &execution, error); });
+  step.keep();
 }
 
 void cache::truncate(nb::handle wanted) {
-  turn turn(busy_);
+  turn turn(busy_, "self");
   std::vector<int64_t> lens = integers_of(wanted, "lens");
   require_count(lens.size(), batch_, "lens", "one for each batch element");
   for (size_t b = 0; b < lens.size(); b++) {
@@ -293,7 +326,7 @@ void cache::truncate(nb::handle wanted) {
 }
 
 void cache::fork(int64_t from, int64_t to) {
-  turn turn(busy_);
+  turn turn(busy_, "self");
   if (kind_ != cache_kind::paged) refuse("self", "The cache has no pages that sequences could share");
   for (int64_t each : {from, to})
     if (each < 0 || each >= batch_)
@@ -312,6 +345,31 @@ void cache::fork(int64_t from, int64_t to) {
   lens[target] = lens[source];
   before_last_ = lens;
   std::atomic_store(&view_, view_of(lens));
+}
+
+/* Rows of shared pages are not changed under other sequences. */
+void cache::move(int64_t sequence, int64_t begin, int64_t end, int64_t to, nb::handle embedding,
+                 nb::handle rotate_by, int64_t hadamard, int threads) {
+  turn turn(busy_, "self");
+  if (sequence < 0 || sequence >= batch_)
+    refuse("sequence", "sequence is %jd; it must be from 0 to %jd", (intmax_t)sequence, (intmax_t)(batch_ - 1));
+  const size_t b = static_cast<size_t>(sequence);
+  const int64_t length = view_->lens[b];
+  if (begin < 0 || begin > end || end > length || to < 0 || to > length - (end - begin))
+    refuse("to", "rows %jd to %jd cannot move to %jd; the sequence has %jd rows", (intmax_t)begin, (intmax_t)end,
+           (intmax_t)to, (intmax_t)length);
+  for (int64_t page = 0; kind_ == cache_kind::paged && page < page_counts_[b]; page++)
+    if (fovea_page_is_shared(&pool_, tables_[b * static_cast<size_t>(pages_.count) + static_cast<size_t>(page)]))
+      refuse("sequence", "sequence is %jd, which shares pages with another; their rows cannot move",
+             (intmax_t)sequence);
+  fovea_move all;
+  fovea_move_init(&all, &view_->sequences[b], pages_.kv_heads, pages_.qk_dim, pages_.v_dim, begin, end, to);
+  all.layers = pages_.layers;
+  all.rotary = rotary_of(embedding, "rotary");
+  if (!rotate_by.is_none()) all.rotate_by = integer_of(rotate_by, "rotate_by");
+  all.k_hadamard = hadamard;
+  row_execution execution(threads);
+  compute([&](fovea_error *error) { return fovea_sequence_move(&all, &execution, error); });
 }
 
 } // namespace fovea_python

@@ -2,12 +2,12 @@
 #ifndef FOVEA_PYTHON_CACHE_H
 #define FOVEA_PYTHON_CACHE_H
 
+#include "compute.h"
 #include "rotary.h"
 #include "values.h"
 
 #include <fovea/format.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -27,11 +27,18 @@ enum class cache_kind { contiguous, paged, ring };
 struct cache_sizes {
   int64_t batch, pages, page_rows, kv_heads, qk_dim, v_dim, layers;
 };
+struct cache_options {
+  nb::handle dtype, format; /* one, or a pair, of keys and of values */
+  bool panels;
+  nb::handle k_scale, v_scale;
+  nb::handle memory; /* None, or a pair of tensors */
+  nb::handle lens;   /* rows that the memory has already */
+  bool values;       /* false: values are the first dims of the keys */
+};
 
 class cache {
 public:
-  cache(cache_kind kind, const cache_sizes &sizes, nb::handle dtype, nb::handle format, bool panels,
-        nb::handle k_scale, nb::handle v_scale);
+  cache(cache_kind kind, const cache_sizes &sizes, const cache_options &options);
 
   int64_t batch() const { return batch_; }
   const fovea_pages &pages() const { return pages_; }
@@ -42,14 +49,20 @@ public:
               nb::handle rotary_positions, nb::handle hadamard, int threads);
   void truncate(nb::handle lens);
   void fork(int64_t from, int64_t to);
+  void move(int64_t sequence, int64_t begin, int64_t end, int64_t to, nb::handle rotary, nb::handle rotate_by,
+            int64_t hadamard, int threads);
   int64_t free_pages() const { return pool_.free_count; }
   size_t bytes() const { return bytes_; }
 
 private:
-  void set_side(bool values, nb::handle format, nb::handle scale);
+  friend class cache_step;
+  void set_side(bool values, nb::handle format, nb::handle scale, nb::handle memory);
   void *allocate(int64_t bytes);
+  void *take(nb::handle memory, bool values, int64_t bytes);
+  void begin_with(nb::handle lens);
+  void share_keys();
   std::shared_ptr<const cache_view> view_of(const std::vector<int64_t> &lens) const;
-  void extend(const std::vector<int64_t> &ends);
+  void extend(const std::vector<int64_t> &ends, const char *name);
 
   cache_kind kind_;
   int64_t batch_;
@@ -59,6 +72,8 @@ private:
     void operator()(void *memory) const;
   };
   std::vector<std::unique_ptr<void, release>> memory_;
+  tensor given_[2]; /* keys and values in memory of the caller */
+  std::vector<nb::object> kept_;
   size_t bytes_ = 0;
   std::vector<int64_t> before_last_; /* lengths before the last rows were added */
   std::shared_ptr<const cache_view> view_;
@@ -68,6 +83,21 @@ private:
   fovea_page_pool pool_ = {nullptr, 0, 0, 0};
   std::vector<int32_t> references_, tables_;
   std::vector<int64_t> page_counts_;
+};
+
+/* A step of a cache: rows are added to its sequences, or another layer writes the rows that layer 0 has added last.
+ * `name` is the argument that has the rows. Unless the rows are kept, the cache is as before. */
+class cache_step {
+public:
+  cache_step(cache &cache, int64_t layer, const std::vector<int64_t> &rows, const char *name);
+  void keep(); /* the rows are written */
+
+  std::vector<int64_t> begins;            /* the positions of each sequence's first new row */
+  std::shared_ptr<const cache_view> view; /* with the new rows */
+
+private:
+  turn turn_;
+  cache &cache_;
 };
 
 void bind_cache(nb::module_ &module);

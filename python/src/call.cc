@@ -7,17 +7,6 @@
 
 namespace fovea_python {
 
-int64_t size_of(const tensor &tensor, int axis) {
-  int at = tensor.axes - 4 + axis;
-  return at < 0 ? 1 : tensor.shape[at];
-}
-
-fovea_strides strides_of(const tensor &tensor, int last) {
-  int row = tensor.axes - 1 - last;
-  return {row >= 2 ? tensor.strides[row - 2] : 0, row >= 1 ? tensor.strides[row - 1] : 0,
-          row >= 0 ? tensor.strides[row] : 0};
-}
-
 namespace {
 
 void require_axes(const tensor &tensor, const char *name) {
@@ -59,7 +48,7 @@ void attention_call::read_sizes(nb::handle q, nb::handle k, nb::handle v) {
   problem.q_strides = strides_of(q_, 1);
   q_axes = q_.axes;
   tensors.q = q_.data;
-  if (view)
+  if (cached)
     read_cached_sizes(k, v, batch);
   else
     read_key_sizes(k, v, batch);
@@ -72,8 +61,21 @@ void attention_call::read_cached_sizes(nb::handle k, nb::handle v, int64_t batch
                   (intmax_t)first_key);
   if (sequences_kv)
     refuse_unused("cu_seqlens_kv", "cu_seqlens_kv is given, and a cache, which has sequences of its own");
-  if (batch != problem.batch)
-    refuse("q", "q has %jd sequences, and the cache has %jd", (intmax_t)batch, (intmax_t)problem.batch);
+  if (batch != cached->batch())
+    refuse("q", "q has %jd sequences, and the cache has %jd", (intmax_t)batch, (intmax_t)cached->batch());
+  see(cached->view());
+}
+
+void attention_call::see(std::shared_ptr<const cache_view> sequences) {
+  view = std::move(sequences);
+  problem.cache.segmented = 1;
+  problem.batch = cached->batch();
+  problem.kv_heads = cached->pages().kv_heads;
+  problem.v_dim = cached->pages().v_dim;
+  problem.kv_len = view->longest;
+  tensors.cache.sequences = view->sequences.data();
+  problem.kv_lens = view->lens.data();
+  if (!view->begins.empty()) problem.kv_begins = view->begins.data();
 }
 
 void attention_call::read_key_sizes(nb::handle k, nb::handle v, int64_t batch) {
@@ -139,8 +141,7 @@ tensor &attention_call::hold_strided(nb::handle value, const char *name) {
 namespace {
 
 const void *numbers_of(const tensor &numbers, const char *name, element type, const int64_t *shape, int axes) {
-  if (numbers.type != type)
-    refuse(name, "%s has elements of %s; they must be %s", name, facts_of(numbers.type).name, facts_of(type).name);
+  require_type(numbers, name, type);
   require_shape(numbers, name, shape, axes);
   require_contiguous(numbers, name);
   return numbers.data;
@@ -163,17 +164,8 @@ const int64_t *attention_call::list(nb::handle value, const char *name, const ch
 }
 
 const int32_t *attention_call::offsets_of_rows(nb::handle value, const char *name, int64_t *sequences) {
-  std::vector<int64_t> numbers = integers_of(value, name);
-  if (numbers.size() < 2)
-    refuse(name, "%s has %zu numbers; it must have one more than sequences", name, numbers.size());
-  offsets_.emplace_front();
-  for (size_t i = 0; i < numbers.size(); i++) {
-    if (numbers[i] < 0 || numbers[i] > INT32_MAX || (i && numbers[i] < numbers[i - 1]))
-      refuse(name, "%s[%zu] is %jd; numbers must be from 0 to %d and never decrease", name, i, (intmax_t)numbers[i],
-             INT32_MAX);
-    offsets_.front().push_back(static_cast<int32_t>(numbers[i]));
-  }
-  *sequences = static_cast<int64_t>(numbers.size()) - 1;
+  offsets_.push_front(offsets_of(value, name));
+  *sequences = static_cast<int64_t>(offsets_.front().size()) - 1;
   return offsets_.front().data();
 }
 
@@ -192,9 +184,8 @@ void *attention_call::make(output &output, nb::handle like, const char *name, el
   } else if (!output.memory.exists()) {
     output.object = make_tensor(like, type, shape, axes);
     output.memory.write_strided(output.object, name);
-  } else if (type != element::other && output.memory.type != type) {
-    refuse(name, "%s has elements of %s; they must be %s", name, facts_of(output.memory.type).name,
-           facts_of(type).name);
+  } else if (type != element::other) {
+    require_type(output.memory, name, type);
   }
   require_shape(output.memory, name, shape, axes);
   if (with_memory_ && !output.memory.data && output.memory.shape[0])
@@ -224,12 +215,6 @@ void attention_call::make_outputs(nb::handle like, bool with_memory) {
   problem.o_type = number_type(o.memory.type, "out");
   problem.o_strides = strides_of(o.memory, 1);
   make_extra_outputs(like);
-}
-
-void attention_call::describe_layer(int64_t batch, int64_t q_len, int64_t kv_len) {
-  problem.batch = batch;
-  problem.q_len = q_len;
-  problem.kv_len = kv_len;
 }
 
 void attention_call::make_extra_outputs(nb::handle like) {
@@ -286,7 +271,7 @@ int64_t attention_call::row_keys() const {
     int64_t length = problem.cu_seqlens_kv[b + 1] - problem.cu_seqlens_kv[b];
     if (length > keys) keys = length;
   }
-  return keys;
+  return keys + more_keys;
 }
 
 /* Scores have Q's axes, but (batch, heads, rows, keys) if rows of packed sequences are chosen: each has a batch index of
@@ -304,12 +289,15 @@ void attention_call::make_scores(nb::handle like) {
   const int64_t all[4] = {
       sequences_q && !some_rows ? 1 : problem.batch, length(wanted.heads, problem.heads, "score_heads"),
       length(wanted.rows, problem.q_len, "score_rows"), length(wanted.keys, row_keys(), "score_keys")};
-  int axes = sequences_q && some_rows ? 4 : q_axes;
-  tensors.scores = static_cast<float *>(make(scores, like, "scores_out", element::f32, all + 4 - axes, axes));
+  const int64_t averaged[3] = {all[0], all[2], all[3]};
+  int axes = average_scores ? 3 : sequences_q && some_rows ? 4 : q_axes;
+  tensors.scores = static_cast<float *>(
+      make(scores, like, "scores_out", element::f32, average_scores ? averaged : all + 4 - axes, axes));
   if (scores.memory.shape[axes - 1] > 1 && scores.memory.strides[axes - 1] != 1)
     refuse("scores_out", "scores_out.strides[%d] is %jd elements; elements of the last axis must lie side by side",
            axes - 1, (intmax_t)scores.memory.strides[axes - 1]);
   problem.scores.strides = strides_of(scores.memory, 1);
+  if (average_scores) problem.scores.strides = {scores.memory.strides[0], 0, scores.memory.strides[1]};
 }
 
 /* ---- Runs of a plan ------------------------------------------------------------------------------------------ */

@@ -11,12 +11,6 @@
 
 namespace fovea_python {
 
-/* Axes of Q, K, V and O: batch, heads, rows, dim, of which the first two may be missing. */
-int64_t size_of(const tensor &tensor, int axis);
-
-/* Of the first three axes of (batch, heads, rows, ...), which `last` axes follow. */
-fovea_strides strides_of(const tensor &tensor, int last);
-
 /* An output beside O: where it lies, and the object that Python gets. */
 struct output {
   nb::object object;
@@ -41,9 +35,6 @@ public:
   void make_extra_outputs(nb::handle like); /* all but O, and in layers all but y */
   bool wants_more() const;                  /* than O */
 
-  /* For layers, whose Q, K and V are their own: sizes that rows have. */
-  void describe_layer(int64_t batch, int64_t q_len, int64_t kv_len);
-
   /* For runs of a plan: begins with the rules of the plan's call; and refuses tensors that are not as the plan's. */
   void follow(const attention_call &planned);
   void require_layout(const attention_call &planned) const;
@@ -66,7 +57,15 @@ public:
   int64_t sequences_q = 0, sequences_kv = 0; /* of packed batches; 0: not packed */
   int64_t first_key = 0;                     /* the position of the first key that K and V hold */
   int q_axes = 4;
-  std::shared_ptr<const cache_view> view; /* with a cache */
+  cache *cached = nullptr;                /* keys and values come from it */
+  std::shared_ptr<const cache_view> view; /* its sequences */
+
+  /* Of layers: one more key of each sequence, before all others; and scores that are averaged over heads. */
+  int64_t more_keys = 0;
+  bool average_scores = false;
+
+  /* Sets what the problem has of a cache. */
+  void see(std::shared_ptr<const cache_view> sequences);
 
   std::vector<fovea_position_term> terms;
   std::vector<const float *> term_numbers;

@@ -1,4 +1,4 @@
-/* Layers of fovea_nn: linear layers, norms, functions of rows. */
+/* Layers of fovea_nn that others are made of: linear layers and norms. */
 #ifndef FOVEA_PYTHON_LAYERS_H
 #define FOVEA_PYTHON_LAYERS_H
 
@@ -7,6 +7,7 @@
 #include <fovea/nn.h>
 
 #include <memory>
+#include <vector>
 
 namespace fovea_python {
 
@@ -19,12 +20,25 @@ struct aligned_memory {
   void *reserve(size_t bytes);
 };
 
+/* Copies numbers of float32 of this shape; None: none, NULL. */
+const float *copy_floats(aligned_memory &to, nb::handle given, const char *name, const int64_t *shape, int axes);
+
+fovea_nn_activation activation_of(nb::handle value, const char *name);
+
+/* Quantised weights as engines keep them. */
+struct weight_codes {
+  nb::handle format;
+  int64_t in, out;
+  nb::handle data, scales, zeros, group_of_dims;
+  int64_t group, group_outs;
+  bool zeros_less_one;
+};
+
 /* A linear layer whose weights are packed once, in memory of its own. */
 class linear {
 public:
   linear(nb::handle weight, nb::handle bias, nb::handle activation, nb::handle mode, bool quantise, int threads);
-  linear(nb::handle format, int64_t in, int64_t out, nb::handle data, nb::handle bias, nb::handle activation,
-         nb::handle mode, int64_t group, nb::handle scales, nb::handle zeros, bool zeros_less_one);
+  linear(const weight_codes &codes, nb::handle bias, nb::handle activation, nb::handle mode);
 
   nb::object run(nb::handle x, nb::handle gate, nb::handle residual, nb::handle out, int threads) const;
   const fovea_nn_linear &layer() const { return layer_; }
@@ -50,7 +64,27 @@ private:
   aligned_memory gamma_, beta_;
 };
 
-void bind_layers(nb::module_ &module);
+/* A part of a layer, which must be of a class; None: none, if that is allowed. `kept` gets a reference. */
+template <class part>
+const part *part_of_layer(nb::handle given, const char *name, const char *wanted, std::vector<nb::object> &kept,
+                          bool needed) {
+  if (given.is_none() && !needed) return nullptr;
+  if (!nb::isinstance<part>(given)) refuse_type(name, given, wanted);
+  kept.push_back(nb::borrow(given));
+  return &nb::cast<const part &>(given);
+}
+
+const fovea_nn_linear *linear_of(nb::handle given, const char *name, std::vector<nb::object> &kept,
+                                 bool needed = true);
+const fovea_nn_norm *norm_of(nb::handle given, const char *name, std::vector<nb::object> &kept, bool needed);
+
+void bind_linear(nb::module_ &module);
+void bind_norms(nb::module_ &module);
+void bind_row_functions(nb::module_ &module);
+
+/* The last arguments of functions of rows, and how stubs write them. */
+#define FOVEA_PYTHON_OUTPUT       nb::arg("out") = nb::none(), nb::arg("threads") = 0
+#define FOVEA_PYTHON_OUTPUT_TYPES "out: Tensor | None = None, threads: int = 0) -> Tensor"
 
 } // namespace fovea_python
 

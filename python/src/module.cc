@@ -1,12 +1,12 @@
 /* The module fovea._fovea. Each part binds itself. */
 #include "attention.h"
 #include "cache.h"
-#include "encoder.h"
 #include "info.h"
 #include "layers.h"
 #include "pattern.h"
 #include "result.h"
 #include "rotary.h"
+#include "stack.h"
 #include "state.h"
 #include "tensor.h"
 #include "terms.h"
@@ -26,6 +26,12 @@ NB_MODULE(_fovea, module) {
   bind_attention(module);
   bind_explanation(module);
   bind_plan(module);
-  bind_layers(module);
-  bind_encoder(module);
+  bind_linear(module);
+  bind_norms(module);
+  bind_row_functions(module);
+  bind_multihead(module);
+  bind_block(module);
+  bind_embedding(module);
+  bind_stack(module);
+  bind_encoder_decoder(module);
 }

@@ -38,7 +38,8 @@ const char *name_of(function function) {
   return function == in_attention ? "attention"
          : function == in_plan    ? "plan"
          : function == in_run     ? "run"
-                                  : "layer";
+         : function == in_layer   ? "layer"
+                                  : "stream";
 }
 
 [[noreturn]] void refuse_keyword(PyObject *keyword, function function, bool known) {
@@ -69,6 +70,13 @@ void given_options::set(attention_call &call, bool before_sizes) const {
   const std::vector<option> &options = the_table().options;
   for (size_t i = 0; i < options.size(); i++)
     if (values_[i] && options[i].before_sizes == before_sizes) options[i].set(call, values_[i], options[i].name);
+}
+
+nb::handle given_options::value(const char *name) const {
+  const std::vector<option> &options = the_table().options;
+  for (size_t i = 0; i < options.size(); i++)
+    if (!std::strcmp(options[i].name, name)) return values_[i];
+  return {};
 }
 
 std::string signature_of(const char *head, const char *result, function function) {

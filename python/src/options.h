@@ -12,7 +12,7 @@ namespace fovea_python {
 class attention_call;
 
 /* Who has a keyword. */
-enum function : unsigned { in_attention = 1, in_plan = 2, in_run = 4, in_layer = 8 };
+enum function : unsigned { in_attention = 1, in_plan = 2, in_run = 4, in_layer = 8, in_stream = 16 };
 constexpr unsigned in_problem = in_attention | in_plan | in_layer; /* a rule: a plan keeps it */
 constexpr unsigned in_tensors = in_attention | in_run | in_layer;  /* memory of one run */
 constexpr unsigned in_all = in_problem | in_tensors; /* a tensor whose type and strides a plan keeps */
@@ -45,7 +45,8 @@ class given_options {
 public:
   given_options(nb::handle keywords, function function);
   void set(attention_call &call, bool before_sizes) const;
-  static constexpr size_t most = 64; /* keywords of the table */
+  nb::handle value(const char *name) const; /* invalid: not given */
+  static constexpr size_t most = 64;        /* keywords of the table */
 
 private:
   PyObject *values_[most];

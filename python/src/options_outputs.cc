@@ -79,7 +79,7 @@ const option how[] = {
        call.execution.threads = threads > INT32_MAX ? INT32_MAX : threads < INT32_MIN ? INT32_MIN : (int)threads;
      }},
     {"isa", "str", "the instruction set, a name that info() has as usable; default: the best of this CPU",
-     in_problem, false,
+     in_problem | in_stream, false,
      [](attention_call &call, nb::handle value, const char *name) { call.execution.isa = word_of(value, name); }},
 };
 

@@ -69,7 +69,7 @@ const float *shaw_table(attention_call &call, nb::handle value, const char *name
 }
 
 const option options[] = {
-    {"scale", "float", "what q.k is multiplied by; default 1 / sqrt(qk_dim)", in_problem, false,
+    {"scale", "float", "what q.k is multiplied by; default 1 / sqrt(qk_dim)", in_problem | in_stream, false,
      [](attention_call &call, nb::handle value, const char *name) { call.problem.scale = number_of(value, name); }},
     {"head_scales", "Tensor", "float64 (heads,): a scale for each head, in place of `scale`", in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {
@@ -84,12 +84,12 @@ const option options[] = {
        call.tensors.row_scales = call.doubles(value, name, packed ? shape + 1 : shape, packed ? 1 : 2);
        add_scales(call, FOVEA_SCALES_PER_ROW);
      }},
-    {"softcap", "float", "scores are softcap * tanh(scale * q.k / softcap)", in_problem, false,
+    {"softcap", "float", "scores are softcap * tanh(scale * q.k / softcap)", in_problem | in_stream, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.softcap = number_of(value, name);
      }},
     {"leaky_relu", "float", "the slope below 0 of a LeakyReLU of q.k, before scale and softcap (graph attention)",
-     in_problem, false,
+     in_problem | in_stream, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.activation = {FOVEA_SCORE_ACTIVATION_LEAKY_RELU, number_of(value, name)};
      }},

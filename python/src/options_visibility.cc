@@ -103,8 +103,7 @@ void set_mask(attention_call &call, nb::handle value, const char *name) {
 void set_mask_bits(attention_call &call, nb::handle value, const char *name) {
   if (call.tensors.mask) refuse_unused(name, "%s is given, and mask, too: a call has one mask", name);
   tensor &mask = call.hold(value, name);
-  if (mask.type != element::u8)
-    refuse(name, "%s has elements of %s; they must be uint8", name, facts_of(mask.type).name);
+  require_type(mask, name, element::u8);
   set_mask_layout(call, mask, name, true);
 }
 
@@ -144,18 +143,18 @@ const option options[] = {
      "        The kv length is then first_key and the keys of k",
      in_problem &not_in_layer, true, set_first_key},
     {"causal", "bool",
-     "a row sees no key after its own; the last row's own key is the last key, if no offset is set", in_problem,
-     false,
+     "a row sees no key after its own; the last row's own key is the last key, if no offset is set",
+     in_problem | in_stream, false,
      [](attention_call &call, nb::handle value, const char *name) { call.problem.causal = flag_of(value, name); }},
     {"window", "int | tuple[int | None, int | None]",
      "(left, right): a row sees at most `left` keys before its own and `right` after it; None: no limit. A number\n"
      "        stands for both",
-     in_problem, false, set_window},
+     in_problem | in_stream, false, set_window},
     {"chunks", "int | tuple[int, int | None, int | None]",
      "size, or (size, left, right): a row sees the chunk of `size` positions that holds its own key, `left` keys "
      "before\n"
      "        the chunk, `right` keys after it",
-     in_problem, false, set_chunks},
+     in_problem | in_stream, false, set_chunks},
     {"offset", "int | Integers",
      "row i's own key is key i + offset; one number, or one for each batch element. Default: kv length less q "
      "length",

@@ -52,8 +52,7 @@ const float *channel_numbers(attention_call &call, nb::handle value, const char 
   tensor &numbers = call.hold(value, name);
   const int64_t shape[] = {call.problem.kv_heads, dim};
   *kind = numbers.axes == 1 ? FOVEA_CHANNELS_SHARED : FOVEA_CHANNELS_PER_HEAD;
-  if (numbers.type != element::f32)
-    refuse(name, "%s has elements of %s; they must be float32", name, facts_of(numbers.type).name);
+  require_type(numbers, name, element::f32);
   require_shape(numbers, name, numbers.axes == 1 ? shape + 1 : shape, numbers.axes == 1 ? 1 : 2);
   require_contiguous(numbers, name);
   return static_cast<const float *>(numbers.data);
@@ -65,20 +64,21 @@ const option options[] = {
      "(softmax-1)",
      in_all, false, set_sink},
     {"normaliser", "str", "'softmax' (default), 'relu', 'relu_squared' or 'sigmoid': how scores become weights",
-     in_problem, false,
+     in_problem | in_stream, false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.normaliser.kind = normaliser_of(value, name);
      }},
     {"divisor", "float | str",
-     "what a row is divided by without the softmax: 'none' (default), 'keys', 'sum' or a number", in_problem, false,
-     set_divisor},
-    {"sigmoid_bias", "float", "is added to scores before the sigmoid, often -log(keys)", in_problem, false,
+     "what a row is divided by without the softmax: 'none' (default), 'keys', 'sum' or a number",
+     in_problem | in_stream, false, set_divisor},
+    {"sigmoid_bias", "float", "is added to scores before the sigmoid, often -log(keys)", in_problem | in_stream,
+     false,
      [](attention_call &call, nb::handle value, const char *name) {
        call.problem.normaliser.sigmoid_bias = number_of(value, name);
      }},
     {"mode", "str | tuple[str, str]",
      "'exact' (default), 'bf16' or 'int8', or a pair, of scores and of values: the arithmetic of the products",
-     in_problem, false, set_mode},
+     in_problem | in_stream, false, set_mode},
     {"key_centre", "Tensor",
      "float32 (kv_heads, qk_dim) or (qk_dim,): subtracted from keys before int8 mode quantises them", in_all, false,
      [](attention_call &call, nb::handle value, const char *name) {

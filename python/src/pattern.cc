@@ -1,4 +1,5 @@
 #include "pattern.h"
+#include "compute.h"
 #include "values.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -165,13 +166,7 @@ pattern::pattern(nb::handle rules, int64_t rows, int64_t keys, int64_t first_row
   options.first_row = first_row;
   options.by_row = by_row;
   fovea_pattern *compiled;
-  fovea_error error;
-  fovea_status status;
-  {
-    nb::gil_scoped_release others_run;
-    status = fovea_pattern_create(&options, &compiled, &error);
-  }
-  check(status, error);
+  compute([&](fovea_error *error) { return fovea_pattern_create(&options, &compiled, error); });
   compiled_.reset(compiled);
 }
 

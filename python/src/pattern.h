@@ -21,6 +21,7 @@ struct rule {
 class pattern {
 public:
   pattern(nb::handle rules, int64_t rows, int64_t keys, int64_t first_row, bool by_row);
+  explicit pattern(fovea_pattern *compiled) : compiled_(compiled) {}
   const fovea_pattern *compiled() const { return compiled_.get(); }
 
 private:

@@ -1,5 +1,6 @@
 #include "attention.h"
 #include "call.h"
+#include "compute.h"
 
 #include <fovea/explain.h>
 #include <memory>
@@ -44,18 +45,14 @@ public:
     call.make_outputs(q);
     call.require_layout(call_);
     scratch scratch = take_scratch();
-    fovea_error error;
-    fovea_status status;
-    {
-      nb::gil_scoped_release others_run;
+    compute([&](fovea_error *error) {
       int workers = call.execution.threads ? call.execution.threads : fovea_default_threads();
       scratch.reserve(fovea_plan_scratch_size(plan_.get(), workers));
       call.execution.scratch = scratch.memory.get();
       call.execution.scratch_size = scratch.size;
-      status = fovea_plan_run(plan_.get(), &call.tensors, &call.execution, &error);
-    }
+      return fovea_plan_run(plan_.get(), &call.tensors, &call.execution, error);
+    });
     give_scratch(std::move(scratch));
-    check(status, error);
     return call.result();
   }
 
@@ -110,8 +107,8 @@ void bind_plan(nb::module_ &module) {
   std::string signature =
       signature_of("__init__(self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None", "None", in_plan);
   std::string text = what + text_of_options(in_plan);
-  std::string run_signature = signature_of("run(self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None",
-                                           "Tensor | Result | State", in_run);
+  std::string run_signature =
+      signature_of("run(self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None", "Outputs", in_run);
   std::string run_text =
       "Computes attention with other tensors of the same shapes, types and strides. It keeps its\n"
       "scratch for the next run. Returns and raises what attention() does.\n\n" +

@@ -1,4 +1,5 @@
 #include "rotary.h"
+#include "compute.h"
 #include "values.h"
 
 #include <fovea/rotary_scaling.h>
@@ -34,8 +35,7 @@ void rotary::set_tables(nb::handle cosines, nb::handle sines) {
     numbers.read(table.given, table.name);
     int64_t shape[] = {numbers.axes == 2 ? numbers.shape[0] : 0, embedding_.dims / 2};
     if (&table.kept == &sines_) shape[0] = embedding_.table_rows;
-    if (numbers.type != element::f32)
-      refuse(table.name, "%s has elements of %s; they must be float32", table.name, facts_of(numbers.type).name);
+    require_type(numbers, table.name, element::f32);
     require_shape(numbers, table.name, shape, 2);
     require_contiguous(numbers, table.name);
     const float *first = static_cast<const float *>(numbers.data);
@@ -150,58 +150,71 @@ rotary *scaled(nb::handle rule, int64_t dims, nb::handle layout, nb::kwargs fiel
 
 /* ---- Rows ---------------------------------------------------------------------------------------------------- */
 
-fovea_strides strides_of(const tensor &from) {
-  int row = from.axes - 2;
-  return {row >= 2 ? from.strides[row - 2] : 0, row >= 1 ? from.strides[row - 1] : 0, from.strides[row]};
-}
+/* Rows (batch, heads, rows, dim), and where their rotated rows go, which may be themselves. */
+struct rotated_rows {
+  tensor from, to;
+  nb::object result;
+
+  rotated_rows(nb::handle x, nb::handle out) {
+    from.read(x, "x");
+    if (from.axes < 2 || from.axes > 4)
+      refuse("x", "x has the shape %s; it must be (batch, heads, rows, dim), (heads, rows, dim) or (rows, dim)",
+             shape_text(from).text);
+    result = out.is_none() ? make_tensor(x, from.type, from.shape, from.axes) : nb::borrow(out);
+    to.write(result, "out");
+    require_shape(to, "out", from.shape, from.axes);
+  }
+
+  /* Sets the fields that both structs have. */
+  template <class rotation> void hand_to(rotation &all) const {
+    all.from_type = number_type(from.type, "x");
+    all.to_type = number_type(to.type, "out");
+    all.from_strides = strides_of(from, 1);
+    all.to_strides = strides_of(to, 1);
+  }
+};
 
 nb::object apply(const rotary &rotary, nb::handle x, nb::handle positions, nb::handle first_position,
                  nb::handle out, int threads) {
-  tensor from, to;
-  from.read(x, "x");
-  if (from.axes < 2 || from.axes > 4)
-    refuse("x", "x has the shape %s; it must be (batch, heads, rows, dim), (heads, rows, dim) or (rows, dim)",
-           shape_text(from).text);
-  nb::object result = out.is_none() ? make_tensor(x, from.type, from.shape, from.axes) : nb::borrow(out);
-  to.write(result, "out");
-  require_shape(to, "out", from.shape, from.axes);
-
-  int64_t sizes[4] = {1, 1, 1, 1};
-  for (int axis = 0; axis < from.axes; axis++) sizes[4 - from.axes + axis] = from.shape[axis];
+  rotated_rows rows(x, out);
+  const tensor &from = rows.from;
   fovea_rotation rotation;
-  fovea_rotation_init(&rotation, sizes[0], sizes[1], sizes[2], sizes[3], from.data, to.data);
-  rotation.from_type = number_type(from.type, "x");
-  rotation.to_type = number_type(to.type, "out");
-  rotation.from_strides = strides_of(from);
-  rotation.to_strides = strides_of(to);
+  fovea_rotation_init(&rotation, size_of(from, 0), size_of(from, 1), size_of(from, 2), size_of(from, 3), from.data,
+                      rows.to.data);
+  rows.hand_to(rotation);
   std::vector<int64_t> numbers;
   if (!first_position.is_none()) {
     if (is_single(first_position)) {
       rotation.first_position = integer_of(first_position, "first_position");
     } else {
       numbers = integers_of(first_position, "first_position");
-      require_count(numbers.size(), sizes[0], "first_position", "one for each batch element");
+      require_count(numbers.size(), rotation.batch, "first_position", "one for each batch element");
       rotation.first_positions = numbers.data();
     }
   }
   if (!positions.is_none()) {
     if (!first_position.is_none()) refuse_unused("first_position", "first_position is given, and positions, too");
     numbers = integers_of(positions, "positions", true);
-    require_count(numbers.size(), sizes[0] * sizes[2] * rotary.embedding().axes, "positions",
+    require_count(numbers.size(), rotation.batch * rotation.rows * rotary.embedding().axes, "positions",
                   "one for each row, on each axis of the embedding");
     rotation.positions = numbers.data();
   }
-  fovea_execution execution;
-  fovea_error error;
-  fovea_execution_init(&execution);
-  execution.threads = threads;
-  fovea_status status;
-  {
-    nb::gil_scoped_release others_run;
-    status = fovea_rotary_apply(&rotary.embedding(), &rotation, &execution, &error);
-  }
-  check(status, error);
-  return result;
+  row_execution execution(threads);
+  compute(
+      [&](fovea_error *error) { return fovea_rotary_apply(&rotary.embedding(), &rotation, &execution, error); });
+  return rows.result;
+}
+
+nb::object hadamard(nb::handle x, int64_t block, nb::handle out, int threads) {
+  rotated_rows rows(x, out);
+  const tensor &from = rows.from;
+  fovea_hadamard all;
+  fovea_hadamard_init(&all, size_of(from, 0), size_of(from, 1), size_of(from, 2), size_of(from, 3), block,
+                      from.data, rows.to.data);
+  rows.hand_to(all);
+  row_execution execution(threads);
+  compute([&](fovea_error *error) { return fovea_hadamard_apply(&all, &execution, error); });
+  return rows.result;
 }
 
 } // namespace
@@ -241,6 +254,14 @@ void bind_rotary(nb::module_ &module) {
            "Rotates rows, (batch, heads, rows, dim); heads and batch may be left out. Row i of sequence b is at "
            "position\n"
            "first_position + i (one number, or one for each batch element), or positions[b, i]. `out` may be x.");
+  module.def(
+      "hadamard", hadamard, nb::arg("x"), nb::arg("block"), nb::kw_only(), nb::arg("out") = nb::none(),
+      nb::arg("threads") = 0,
+      nb::sig("def hadamard(x: Tensor, block: int, *, out: Tensor | None = None, threads: int = 0) -> Tensor"),
+      "Rotates rows, (batch, heads, rows, dim), by the normalised Walsh-Hadamard matrix in blocks of `block` dims, "
+      "a\n"
+      "power of 2: queries, if a cache was given keys with `hadamard`, and outputs back, if it was given values\n"
+      "so. The matrix is its own inverse. Heads and batch may be left out. `out` may be x.");
 }
 
 } // namespace fovea_python

@@ -4,7 +4,7 @@
 
 namespace fovea_python {
 
-void rows::set(const char *name) {
+void rows::set() {
   if (!memory.axes) refuse(name, "%s is a single number; it must have rows", name);
   dim = memory.shape[memory.axes - 1];
   count = 1;
@@ -26,21 +26,23 @@ void rows::set(const char *name) {
   }
 }
 
-void rows::read(nb::handle object, const char *name) {
+void rows::read(nb::handle object, const char *argument) {
   if (object.is_none()) return;
-  memory.read(object, name);
-  set(name);
+  memory.read(object, argument);
+  name = argument;
+  set();
 }
 
-void rows::write(nb::handle object, const char *name) {
-  memory.write(object, name);
-  set(name);
+void rows::write(nb::handle object, const char *argument) {
+  memory.write(object, argument);
+  name = argument;
+  set();
 }
 
-void require_rows(const rows &rows, const char *name, int64_t count, int64_t dim) {
-  if (rows.exists() && (rows.count != count || rows.dim != dim))
-    refuse(name, "%s has the shape %s; it must have %jd rows of %jd", name, shape_text(rows.memory).text,
-           (intmax_t)count, (intmax_t)dim);
+void rows::require(int64_t wanted, int64_t wanted_dim) const {
+  if (exists() && (count != wanted || dim != wanted_dim))
+    refuse(name, "%s has the shape %s; it must have %jd rows of %jd", name, shape_text(memory).text,
+           (intmax_t)wanted, (intmax_t)wanted_dim);
 }
 
 nb::object output_rows(rows &output, nb::handle given, nb::handle like, const rows &from, int64_t dim) {

@@ -2,7 +2,8 @@
 #ifndef FOVEA_PYTHON_ROWS_H
 #define FOVEA_PYTHON_ROWS_H
 
-#include "tensor.h"
+#include "compute.h"
+#include "shape.h"
 
 namespace fovea_python {
 
@@ -14,28 +15,28 @@ public:
   void write(nb::handle object, const char *name);
 
   bool exists() const { return memory.exists(); }
-  fovea_type type(const char *name) const { return number_type(memory.type, name); }
+
+  /* Refuses what has other rows, if it exists. */
+  void require(int64_t count, int64_t dim) const;
+
+  /* Sets the fields of a struct; without rows they keep their defaults. */
+  template <class pointer> void hand_to(pointer &data, fovea_type &type, int64_t &stride) const {
+    if (!exists()) return;
+    data = memory.data;
+    type = number_type(memory.type, name);
+    stride = this->stride;
+  }
 
   tensor memory;
+  const char *name = nullptr; /* of the argument */
   int64_t count = 0, dim = 0, stride = 0;
 
 private:
-  void set(const char *name);
+  void set();
 };
-
-/* Reads the rows of an argument that must have as many rows of `dim` numbers as others. */
-void require_rows(const rows &rows, const char *name, int64_t count, int64_t dim);
 
 /* Takes `given` as an output, or makes one: the shape of `like` but for the last axis, and its type. Returns the object. */
 nb::object output_rows(rows &output, nb::handle given, nb::handle like, const rows &shape, int64_t dim);
-
-/* What a call that runs as row-wise calls do has: a number of threads. */
-struct row_execution : fovea_execution {
-  explicit row_execution(int threads) {
-    fovea_execution_init(this);
-    this->threads = threads;
-  }
-};
 
 } // namespace fovea_python
 

@@ -1,5 +1,6 @@
 #include "state.h"
 #include "call.h"
+#include "compute.h"
 #include "result.h"
 
 namespace fovea_python {
@@ -34,8 +35,7 @@ state::state(nb::handle numbers, nb::handle keys, nb::handle normaliser)
   if (!nodes)
     refuse("keys", "keys is (%jd, %jd); a state needs at least one key", (intmax_t)range.begin,
            (intmax_t)range.end);
-  if (memory_.type != element::f32)
-    refuse("numbers", "numbers has elements of %s; they must be float32", facts_of(memory_.type).name);
+  require_type(memory_, "numbers", element::f32);
   int64_t last = memory_.axes ? memory_.shape[memory_.axes - 1] : 0;
   if (memory_.axes < 2 || memory_.axes > 4 || last % nodes || last / nodes < 3)
     refuse("numbers", "numbers has the shape %s; its last axis must be %jd times v_dim + 2",
@@ -51,16 +51,10 @@ nb::object state::merge(const state &right, int threads) const {
       new state(numbers_, shape, memory_.axes, {described_.keys.begin, right.described_.keys.end}, normaliser_);
   nb::object result = nb::cast(merged, nb::rv_policy::take_ownership);
   if (normaliser_.kind != right.normaliser_.kind) refuse("right", "right has another normaliser than this state");
-  fovea_execution execution;
-  fovea_error error;
-  fovea_execution_init(&execution);
-  execution.threads = threads;
-  fovea_status status;
-  {
-    nb::gil_scoped_release others_run;
-    status = fovea_state_merge(&described_, &right.described_, &merged->described_, &execution, &error);
-  }
-  check(status, error);
+  row_execution execution(threads);
+  compute([&](fovea_error *error) {
+    return fovea_state_merge(&described_, &right.described_, &merged->described_, &execution, error);
+  });
   return result;
 }
 
@@ -79,13 +73,7 @@ nb::object state::finish(nb::handle sink, bool wants_lse, nb::handle out, int th
   if (!sink.is_none()) set_sink(call, sink, "sink");
   call.tensors.state = &described_;
   call.execution.threads = threads;
-  fovea_error error;
-  fovea_status status;
-  {
-    nb::gil_scoped_release others_run;
-    status = fovea_state_finish(&problem, &call.tensors, &call.execution, &error);
-  }
-  check(status, error);
+  compute([&](fovea_error *error) { return fovea_state_finish(&problem, &call.tensors, &call.execution, error); });
   return call.result();
 }
 
@@ -98,8 +86,7 @@ nb::object from_output(nb::handle o, nb::handle lse, nb::handle keys, int thread
   sums.read_strided(lse, "lse");
   if (outputs.axes < 2 || outputs.axes > 4)
     refuse("o", "o has the shape %s; it must be (batch, heads, rows, dim)", shape_text(outputs).text);
-  if (sums.type != element::f32)
-    refuse("lse", "lse has elements of %s; they must be float32", facts_of(sums.type).name);
+  require_type(sums, "lse", element::f32);
   require_shape(sums, "lse", outputs.shape, outputs.axes - 1);
   fovea_problem_normaliser softmax = {FOVEA_NORMALISER_SOFTMAX, FOVEA_DIVISOR_NONE, 0, 0};
   auto *made = new state(o, outputs.shape, outputs.axes, range_of(keys, "keys"), softmax);
@@ -107,8 +94,7 @@ nb::object from_output(nb::handle o, nb::handle lse, nb::handle keys, int thread
 
   fovea_problem problem;
   fovea_tensors tensors;
-  fovea_execution execution;
-  fovea_error error;
+  row_execution execution(threads);
   fovea_problem_init(&problem, size_of(outputs, 0), size_of(outputs, 1), size_of(outputs, 1), size_of(outputs, 2),
                      0, 1, size_of(outputs, 3));
   problem.o_type = number_type(outputs.type, "o");
@@ -116,14 +102,7 @@ nb::object from_output(nb::handle o, nb::handle lse, nb::handle keys, int thread
   problem.lse_strides = strides_of(sums, 0);
   fovea_tensors_init(&tensors, nullptr, nullptr, nullptr, outputs.data, static_cast<float *>(sums.data));
   tensors.state = &made->described();
-  fovea_execution_init(&execution);
-  execution.threads = threads;
-  fovea_status status;
-  {
-    nb::gil_scoped_release others_run;
-    status = fovea_state_from_output(&problem, &tensors, &execution, &error);
-  }
-  check(status, error);
+  compute([&](fovea_error *error) { return fovea_state_from_output(&problem, &tensors, &execution, error); });
   return result;
 }
 
@@ -151,7 +130,7 @@ void bind_state(nb::module_ &module) {
            nb::arg("out") = nb::none(), nb::arg("threads") = 0,
            nb::sig("def finish(self, *, sink: Tensor | float | None = None, lse: bool = False, out: Tensor | None "
                    "= None, "
-                   "threads: int = 0) -> Tensor | Result"),
+                   "threads: int = 0) -> Outputs"),
            "O, float32 or of the type of `out`, and LSE if it is wanted.")
       .def_prop_ro("numbers", &state::numbers, nb::sig("def numbers(self) -> Tensor"),
                    "float32 (batch, heads, rows, numbers): what is stored or sent")

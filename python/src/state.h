@@ -2,7 +2,7 @@
 #ifndef FOVEA_PYTHON_STATE_H
 #define FOVEA_PYTHON_STATE_H
 
-#include "tensor.h"
+#include "shape.h"
 
 #include <fovea/state.h>
 

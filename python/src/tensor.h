@@ -2,21 +2,9 @@
 #ifndef FOVEA_PYTHON_TENSOR_H
 #define FOVEA_PYTHON_TENSOR_H
 
-#include "errors.h"
+#include "element.h"
 
 namespace fovea_python {
-
-enum class element : uint8_t { f32, f16, bf16, f64, boolean, u8, i8, i32, i64, e4m3, e5m2, other };
-
-/* Facts about a type of elements. */
-struct element_facts {
-  const char *name; /* NumPy's and ml_dtypes' name */
-  int bytes;
-};
-const element_facts &facts_of(element type);
-
-/* The library's type of elements that it computes with. Refuses others by the name of the argument. */
-fovea_type number_type(element type, const char *name);
 
 constexpr int most_axes = 8;
 using extents = int64_t[most_axes];
@@ -73,17 +61,6 @@ void bind_layout(nb::module_ &module);
 /* Makes a contiguous tensor that is not filled: by the library that `like` is of, if it can be asked, else a NumPy
  * array. */
 nb::object make_tensor(nb::handle like, element type, const int64_t *shape, int axes);
-
-/* "(2, 8, 100, 64)", for texts of errors. */
-struct shape_text {
-  char text[128];
-  explicit shape_text(const tensor &tensor) : shape_text(tensor.shape, tensor.axes) {}
-  shape_text(const int64_t *shape, int axes);
-};
-
-/* Refuses a tensor whose shape is not this one; and with strides, one that is not contiguous. */
-void require_shape(const tensor &tensor, const char *name, const int64_t *shape, int axes);
-void require_contiguous(const tensor &tensor, const char *name);
 
 } // namespace fovea_python
 

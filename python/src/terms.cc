@@ -1,5 +1,5 @@
 #include "terms.h"
-#include "tensor.h"
+#include "shape.h"
 
 namespace fovea_python {
 

@@ -46,12 +46,13 @@ const char *word_of(nb::handle value, const char *name) {
   return word;
 }
 
-int choice_of(nb::handle value, const char *name, std::initializer_list<choice> choices) {
+int choice_of(nb::handle value, const char *name, const choice *choices, size_t count) {
   const char *word = word_of(value, name);
-  for (const choice &each : choices)
-    if (!std::strcmp(word, each.word)) return each.meaning;
+  for (const choice *each = choices; each < choices + count; each++)
+    if (!std::strcmp(word, each->word)) return each->meaning;
   std::string words;
-  for (const choice &each : choices) words += std::string(words.empty() ? "'" : ", '") + each.word + "'";
+  for (const choice *each = choices; each < choices + count; each++)
+    words += std::string(words.empty() ? "'" : ", '") + each->word + "'";
   refuse(name, "%s is '%s'; it must be one of %s", name, word, words.c_str());
 }
 
@@ -129,6 +130,20 @@ std::vector<double> numbers_of(nb::handle value, const char *name) {
 void require_count(size_t count, int64_t wanted, const char *name, const char *what) {
   if (static_cast<int64_t>(count) != wanted)
     refuse(name, "%s has %zu numbers; it must have %jd, %s", name, count, (intmax_t)wanted, what);
+}
+
+std::vector<int32_t> offsets_of(nb::handle value, const char *name) {
+  std::vector<int64_t> numbers = integers_of(value, name);
+  if (numbers.size() < 2)
+    refuse(name, "%s has %zu numbers; it must have one more than sequences", name, numbers.size());
+  std::vector<int32_t> offsets;
+  for (size_t i = 0; i < numbers.size(); i++) {
+    if (numbers[i] < 0 || numbers[i] > INT32_MAX || (i && numbers[i] < numbers[i - 1]))
+      refuse(name, "%s[%zu] is %jd; numbers must be from 0 to %d and never decrease", name, i, (intmax_t)numbers[i],
+             INT32_MAX);
+    offsets.push_back(static_cast<int32_t>(numbers[i]));
+  }
+  return offsets;
 }
 
 } // namespace fovea_python

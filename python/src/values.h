@@ -2,7 +2,7 @@
 #ifndef FOVEA_PYTHON_VALUES_H
 #define FOVEA_PYTHON_VALUES_H
 
-#include "tensor.h"
+#include "shape.h"
 
 #include <initializer_list>
 #include <vector>
@@ -20,7 +20,10 @@ bool flag_of(nb::handle value, const char *name);
 int64_t integer_of(nb::handle value, const char *name);
 double number_of(nb::handle value, const char *name);
 const char *word_of(nb::handle value, const char *name); /* lives as long as the value */
-int choice_of(nb::handle value, const char *name, std::initializer_list<choice> choices);
+int choice_of(nb::handle value, const char *name, const choice *choices, size_t count);
+inline int choice_of(nb::handle value, const char *name, std::initializer_list<choice> choices) {
+  return choice_of(value, name, choices.begin(), choices.size());
+}
 
 /* Element `index` of a tuple or list, which must have `count` elements. */
 nb::object part_of(nb::handle value, const char *name, int count, int index);
@@ -36,6 +39,9 @@ std::vector<int64_t> integers_of(nb::handle value, const char *name, bool any_ax
 
 /* The same for numbers: a list, or a contiguous tensor of float32 or float64 with one axis. */
 std::vector<double> numbers_of(nb::handle value, const char *name);
+
+/* Where each sequence of a packed batch begins, and the last ends: numbers that never decrease. */
+std::vector<int32_t> offsets_of(nb::handle value, const char *name);
 
 /* Refuses a list that has not `count` numbers, `what` in words: "one for each batch element". */
 void require_count(size_t count, int64_t wanted, const char *name, const char *what);

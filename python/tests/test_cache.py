@@ -208,3 +208,101 @@ def test_refused():
         make("paged", heads=0)
     with pytest.raises(TypeError, match="a fovea.Rotary"):
         cache.append(k, v, rotary=10000)
+
+
+@pytest.mark.parametrize("panels", [False, True])
+def test_memory_of_the_caller(panels):
+    q, k, v = reference.tensors(20, rows=1)
+    memory = np.zeros((2, 2, 256, 32), np.float32), np.zeros((2, 2, 256, 32), np.float32)
+    cache = fovea.Cache.contiguous(2, 256, 2, 32, memory=memory, panels=panels)
+    cache.append(k[:, :, :140], v[:, :, :140])
+    assert (memory[1][:, :, :140] == v[:, :, :140]).all()
+    if not panels:
+        assert (memory[0][:, :, :140] == k[:, :, :140]).all()
+    again = fovea.Cache.contiguous(2, 256, 2, 32, memory=memory, panels=panels, lens=[140, 140])
+    again.append(k[:, :, 140:], v[:, :, 140:])
+    assert again.lens == [150, 150] and again.nbytes == 2 * memory[0].nbytes
+    same_bits(fovea.attention(q, cache=again), fovea.attention(q, k, v))
+
+
+def test_memory_in_a_file(tmp_path):
+    q, k, v = reference.tensors(21, rows=1)
+    shape, path = (1, 16, 2, 16, 32), tmp_path / "cache"
+    for name in "kv":
+        np.zeros(shape, np.float16).tofile(f"{path}.{name}")
+    files = tuple(np.memmap(f"{path}.{name}", np.float16, "r+", shape=shape) for name in "kv")
+    cache = fovea.Cache.paged(1, 16, 16, 2, 32, dtype="float16", memory=files)
+    cache.append(k[:1], v[:1])
+    halves = k[:1].astype(np.float16), v[:1].astype(np.float16)
+    same_bits(fovea.attention(q[:1], cache=cache), fovea.attention(q[:1], *halves))
+    files[0].flush()
+    assert np.fromfile(f"{path}.k", np.float16).any()
+
+
+def test_memory_is_refused():
+    good = np.zeros((2, 2, 64, 32), np.float32)
+    make = lambda **options: fovea.Cache.contiguous(2, 64, 2, 32, **options)
+    with pytest.raises(fovea.ArgumentError, match="memory.1. has 16384 bytes, elements of float16; it must have 32768"):
+        make(memory=(good, good.astype(np.float16)))
+    with pytest.raises(TypeError, match="memory is a ndarray; it must be a pair"):
+        make(memory=good)
+    with pytest.raises(fovea.ArgumentError, match="memory.strides"):
+        make(memory=(good, np.zeros((2, 64, 2, 32), np.float32).swapaxes(1, 2)))
+    with pytest.raises(fovea.ArgumentError, match="memory cannot be written"):
+        make(memory=(good, np.broadcast_to(np.float32(0), good.shape)))
+    with pytest.raises(fovea.UnusedError, match="lens is given, and memory not"):
+        make(lens=[1, 2])
+    with pytest.raises(fovea.ArgumentError, match="lens.1. is 65; it must be from 0 to 64"):
+        make(memory=(good, good.copy()), lens=[1, 65])
+    with pytest.raises(fovea.UnusedError, match="pages of a paged cache are not known"):
+        fovea.Cache.paged(2, 8, 16, 2, 32, memory=(good, good.copy()), lens=[1, 2])
+
+
+@pytest.mark.parametrize("kind", ["contiguous", "paged"])
+def test_rows_move(kind):
+    """A context shift: keys get the angles of their new positions, to rounding; without `rotary` they keep their bits."""
+    q, k, v = reference.tensors(22, rows=1)
+    rotary = fovea.Rotary(32)
+    cache = make(kind, layers=2)
+    for layer in range(2):
+        cache.append(k, v, layer=layer, rotary=rotary)
+    cache.move(0, 60, 150, 10, rotary=rotary)
+    cache.truncate([100, 150])
+    kept = np.r_[0:10, 60:150]
+    keys, values = (np.ascontiguousarray(x[0][:, kept]) for x in (k, v))
+    for layer in range(2):
+        o = fovea.attention(q, cache=cache, layer=layer)
+        reference.close(o[0], fovea.attention(q[0], rotary.apply(keys), values), 2e-5)
+        same_bits(o[1], fovea.attention(q[1], rotary.apply(k)[1], v[1]))
+    plain = make(kind)
+    plain.append(k, v)
+    plain.move(1, 60, 150, 10, threads=2)
+    plain.truncate([150, 100])
+    keys, values = (np.ascontiguousarray(x[1][:, kept]) for x in (k, v))
+    same_bits(fovea.attention(q, cache=plain)[1], fovea.attention(q[1], keys, values))
+    with pytest.raises(fovea.ArgumentError, match="rows 60 to 150 cannot move to 11; the sequence has 100 rows"):
+        plain.move(1, 60, 150, 11)
+    with pytest.raises(fovea.ArgumentError, match="sequence is 2; it must be from 0 to 1"):
+        plain.move(2, 0, 1, 0)
+    if kind == "paged":
+        plain.truncate([150, 0])
+        plain.fork(0, 1)
+        with pytest.raises(fovea.ArgumentError, match="shares pages"):
+            plain.move(0, 60, 150, 10)
+
+
+def test_hadamard():
+    q, k, v = reference.tensors(23, rows=3)
+    cache = make("contiguous")
+    cache.append(k, v, hadamard=(16, 32))
+    o = fovea.hadamard(fovea.attention(fovea.hadamard(q, 16), cache=cache), 32)
+    reference.close(o, reference.attention(q, k, v)[0], 5e-6)
+    matrix = np.ones((1, 1))
+    while len(matrix) < 16:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]]) / np.sqrt(2)
+    rotated = fovea.hadamard(q, 16)
+    reference.close(rotated, (q.reshape(-1, 16).astype(float) @ matrix).reshape(q.shape))
+    assert fovea.hadamard(q[1], 16, threads=2).tobytes() == rotated[1].tobytes()
+    assert fovea.hadamard(q, 16, out=q) is q and q.tobytes() == rotated.tobytes()
+    with pytest.raises(fovea.ArgumentError, match="block is 12"):
+        fovea.hadamard(q, 12)

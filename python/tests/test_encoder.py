@@ -141,8 +141,8 @@ def test_refused():
         nn.Attention(*(nn.Linear(each) for each in weights.maps), 5)
     with pytest.raises(fovea.ArgumentError, match="memory has 1 batch elements, and x has 2"):
         layer(x, x[:1])
-    with pytest.raises(TypeError, match="layer.. has no keyword 'cache'"):
-        layer(x, cache=None)
+    with pytest.raises(TypeError, match="layer.. has no keyword 'state'"):
+        layer(x, state=None)
     with pytest.raises(fovea.ArgumentError, match="blocks is empty"):
         nn.Encoder([])
     with pytest.raises(TypeError, match="a list of fovea.nn.Block"):
@@ -153,3 +153,28 @@ def test_refused():
         nn.Encoder([block])(x[..., :16].copy())
     with pytest.raises(fovea.ArgumentError, match="ids has elements of float32"):
         nn.Encoder([block], embedding=nn.Embedding(normal(1, 5, DIM)))(x)
+
+
+def test_attention_as_pytorch_has_it():
+    """(rows, batch, dim), one more key and value, averaged weights."""
+    weights, x, memory = Weights(21), normal(22, 3, 20, DIM), normal(23, 3, 7, DIM)
+    layer, first = weights.attention(), weights.attention(rows_first=True)
+    turned = first(x.swapaxes(0, 1).copy(), memory.swapaxes(0, 1).copy(), scores="weights")
+    r = layer(x, memory, scores="weights")
+    assert turned.o.swapaxes(0, 1).tobytes() == r.o.tobytes() and turned.scores.tobytes() == r.scores.tobytes()
+    mean = weights.attention(average_scores=True)(x, memory, scores="weights")
+    assert mean.o.tobytes() == r.o.tobytes() and mean.scores.shape == (3, 20, 7)
+    reference.close(mean.scores, r.scores.astype(float).mean(1))
+    bias = normal(24, DIM), normal(25, DIM)
+    more = weights.attention(bias_key=bias[0], bias_value=bias[1])(x, memory, scores="weights", column_sums=True)
+    q, k, v = ((x if i == 0 else memory) @ weights.maps[i].T.astype(float) + weights.biases[i] for i in range(3))
+    k, v = (np.concatenate([np.broadcast_to(b, (3, 1, DIM)), each], 1) for b, each in zip(bias, (k, v)))
+    o, _, expected = reference.attention(split(q), split(k), split(v))
+    reference.close(more.scores, expected, 2e-5)
+    reference.close(more.column_sums, expected.sum(2), 2e-5)
+    y = o.swapaxes(1, 2).reshape(x.shape) @ weights.maps[3].T.astype(float) + weights.biases[3]
+    reference.close(more.o, y, 2e-5)
+    with pytest.raises(fovea.ArgumentError, match="bias_key has the shape .31,.; it must be .32,."):
+        weights.attention(bias_key=bias[0][:31], bias_value=bias[1])
+    with pytest.raises(fovea.ArgumentError, match="bias_value is NULL"):
+        weights.attention(bias_key=bias[0])(x)

@@ -92,6 +92,47 @@ def test_ggml_codes():
         nn.Linear.of_codes("q8_0", 64, 6, np.zeros(400, np.uint8))
 
 
+def test_e4m3_codes():
+    """fp8 with scales of blocks of 128 x 128, of outputs, of the whole matrix."""
+    code = np.random.default_rng(30).integers(0, 120, (150, 256)).astype(np.uint8)  # up to 448, no NaN
+    numbers = code.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    x = normal(31, 5, 256)
+    for group, group_outs, dtype in ((128, 128, np.float32), (256, 1, ml_dtypes.bfloat16), (256, 150, np.float16)):
+        shape = (-(-150 // group_outs), 256 // group)
+        scales = (0.5 + np.random.default_rng(32).random(shape)).astype(dtype)
+        spread = np.repeat(np.repeat(scales.astype(np.float32), group_outs, 0)[:150], group, 1)
+        layer = nn.Linear.of_codes("e4m3", 256, 150, code.view(ml_dtypes.float8_e4m3fn), group=group,
+                                   group_outs=group_outs, scales=scales)
+        expected = x.astype(np.float64) @ (numbers * spread).T.astype(np.float64)
+        reference.close(layer(x) / 448, expected / 448, 5e-6)
+        assert layer(x[2:3]).tobytes() == layer(x, threads=2)[2:3].tobytes()
+    with pytest.raises(fovea.ArgumentError, match="scales has 8 bytes, elements of float32; it must have 16"):
+        nn.Linear.of_codes("e4m3", 256, 150, code, group=128, group_outs=128, scales=np.ones(2, np.float32))
+    with pytest.raises(fovea.ArgumentError, match="codes.group_outs is 0"):
+        nn.Linear.of_codes("e4m3", 256, 150, code, group=128, scales=np.ones(2, np.float32))
+
+
+def test_gptq_codes():
+    """Four bits with zero points; dims in any order of groups (desc_act)."""
+    random = np.random.default_rng(33)
+    code, zero = random.integers(0, 16, (64, 24)), random.integers(0, 16, (4, 24))
+    scale = (random.random((4, 24)) / 16).astype(np.float16)
+    groups = random.permutation(np.repeat(np.arange(4, dtype=np.int32), 16))
+    shifts = 4 * np.arange(8, dtype=np.uint32)
+    qweight = (code.reshape(8, 8, 24).astype(np.uint32) << shifts[:, None]).sum(1, dtype=np.uint32).view(np.int32)
+    qzeros = (zero.reshape(4, 3, 8).astype(np.uint32) << shifts).sum(2, dtype=np.uint32).view(np.int32)
+    x = normal(34, 5, 64)
+    for g_idx in (None, groups):
+        of = np.arange(64) // 16 if g_idx is None else g_idx
+        weight = ((code - zero[of]) * scale.astype(np.float32)[of]).T.astype(np.float32)
+        layer = nn.Linear.of_codes("gptq", 64, 24, qweight, group=16, scales=scale, zeros=qzeros, g_idx=g_idx)
+        assert layer(x).tobytes() == nn.Linear(np.ascontiguousarray(weight))(x).tobytes()
+    with pytest.raises(fovea.ArgumentError, match="g_idx has elements of int64; they must be int32"):
+        nn.Linear.of_codes("gptq", 64, 24, qweight, group=16, scales=scale, zeros=qzeros, g_idx=groups.astype(int))
+    with pytest.raises(fovea.UnusedError, match="g_idx"):
+        nn.Linear.of_codes("q8_0", 64, 6, np.zeros(6 * 68, np.uint8), g_idx=groups)
+
+
 def test_norms():
     x, gamma, beta, residual = normal(11, 4, 6, 50), normal(12, 50), normal(13, 50), normal(14, 4, 6, 50)
 
