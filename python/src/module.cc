@@ -8,6 +8,7 @@
 #include "rotary.h"
 #include "stack.h"
 #include "state.h"
+#include "stream.h"
 #include "tensor.h"
 #include "terms.h"
 
@@ -34,4 +35,5 @@ NB_MODULE(_fovea, module) {
   bind_embedding(module);
   bind_stack(module);
   bind_encoder_decoder(module);
+  bind_stream(module);
 }
