@@ -11,6 +11,7 @@
 #include "stream.h"
 #include "tensor.h"
 #include "terms.h"
+#include "variants.h"
 
 NB_MODULE(_fovea, module) {
   using namespace fovea_python;
@@ -36,4 +37,14 @@ NB_MODULE(_fovea, module) {
   bind_stack(module);
   bind_encoder_decoder(module);
   bind_stream(module);
+  bind_recurrent(module);
+  bind_linear_attention(module);
+  bind_graph(module);
+  bind_performer(module);
+  bind_linformer(module);
+  bind_differential(module);
+  bind_latent(module);
+  bind_longformer(module);
+  bind_lsh(module);
+  bind_selection(module);
 }
