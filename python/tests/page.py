@@ -10,7 +10,7 @@ import sys
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/python.md"
 # Modules that a section needs, by words of its programs.
-NEEDS = {"matplotlib": "heatmap.figure(", "torch": "import torch", "transformers": "import fovea.transformers"}
+NEEDS = {"matplotlib": "heatmap.figure(", "torch": "torch.", "transformers": "import fovea.transformers"}
 
 
 def sections():
