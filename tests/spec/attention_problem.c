@@ -317,7 +317,7 @@ static void write_rows(const struct attention *p, struct row *rows) {
 void write_attention_problem(const struct attention *p) {
   struct generator generator = {0};
   for (const char *letter = p->name; *letter; letter++) generator.state = generator.state * 31 + (uint64_t)*letter;
-  struct numbers numbers = {.q = random_numbers(&generator, p->type, p->rows * p->qk_dim, p->gain ? p->gain : 2),
+  struct numbers numbers = {.q = random_numbers(&generator, p->type, p->rows * p->qk_dim, p->gain != 0 ? p->gain : 2),
                             .k = random_numbers(&generator, p->type, p->keys * p->qk_dim, 2),
                             .v = random_numbers(&generator, p->type, p->keys * p->v_dim, 2),
                             .mask = make_mask(&generator, p)};
