@@ -103,6 +103,7 @@ void attending::set_positions(const given_positions &given, const fovea_rotary *
 }
 
 void attending::hand_to(fovea_nn_attention &layer) {
+  layer.average_scores = call.average_scores && call.problem.scores.kind;
   layer.terms = call.tensors.terms;
   layer.head_scales = call.tensors.head_scales;
   layer.shaw = call.tensors.shaw;

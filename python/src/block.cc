@@ -60,7 +60,6 @@ given_memory::given_memory(const attention_layer *cross, nb::handle memory, nb::
   over_->call.sequences_q = self.sequences_q;
   over_->describe(cross->heads(), rows, memory_.exists() || source ? &length : nullptr, false,
                   {nb::none(), nb::none(), positions});
-  require_o_alone(over_->call);
   if (over_->call.o.memory.exists()) refuse_unused("cross", "cross has out, which the layers have");
   fovea_nn_attention_tensors &tensors = over_->tensors;
   memory_.hand_to(tensors.memory, tensors.memory_type, tensors.memory_stride);
@@ -83,10 +82,34 @@ nb::object output_floats(tensor &to, nb::handle given, nb::handle like, const in
   return object;
 }
 
-void require_o_alone(const attention_call &call) {
-  if (call.wants_more())
-    refuse_unused("scores",
-                  "scores or another output beside O is wanted, which single layers have: call their attention");
+/* With one more key in front, scores have one more number. */
+static void count_keys(attention_call &call, const std::vector<const attention_layer *> &layers) {
+  call.more_keys = layers[0]->layer().bias_key != nullptr;
+  for (const attention_layer *each : layers)
+    if (call.more_keys != (each->layer().bias_key != nullptr))
+      refuse("blocks", "blocks have layers with and without bias_key, whose scores differ in length");
+}
+
+void make_layer_scores(attention_call &call, const std::vector<const attention_layer *> &layers, nb::handle like,
+                       bool stacked) {
+  if (call.wants_more_than_scores())
+    refuse_unused(
+        "lse", "lse or another output beside O and scores is wanted, which is there for self-attention of a block");
+  if (!call.problem.scores.kind) return;
+  count_keys(call, layers);
+  if (stacked) call.score_layers = static_cast<int64_t>(layers.size());
+  call.make_extra_outputs(like);
+}
+
+void given_memory::make_scores(const std::vector<const block *> &blocks, nb::handle like, bool stacked) {
+  if (!over_) return;
+  attention_call &call = over_->call;
+  std::vector<const attention_layer *> layers;
+  for (const block *each : blocks)
+    if (each->cross()) layers.push_back(each->cross());
+  if (call.problem.scores.kind && !call.scores.memory.exists())
+    refuse("cross", "cross wants scores and has no scores_out, where they are written");
+  make_layer_scores(call, layers, like, stacked);
 }
 
 nb::object block::run(nb::handle x, nb::handle memory, nb::handle cross, const given_positions &positions,
@@ -96,8 +119,10 @@ nb::object block::run(nb::handle x, nb::handle memory, nb::handle cross, const g
   attending self(keywords);
   sequences own = sequences_of(from, from.axes - 1, "x", self.call.sequences_q);
   self.describe(attention_->heads(), own, nullptr, true, {positions.first, positions.rotary, nb::none()});
-  require_o_alone(self.call);
+  count_keys(self.call, {attention_});
+  self.call.make_extra_outputs(x);
   given_memory other(cross_, memory, cross, own, self.call, nullptr, positions.memory);
+  other.make_scores({this}, x, false);
   nb::object object = output_floats(to, self.call.o.object, x, from.shape, from.axes);
   blocks_for_call blocks({this}, self, other.over());
   const fovea_nn_attending over = self.all(),
@@ -108,18 +133,21 @@ nb::object block::run(nb::handle x, nb::handle memory, nb::handle cross, const g
                               &self.call.execution, error);
   });
   self.keep();
-  return object;
+  self.call.o.object = object;
+  return self.call.result();
 }
 
 void bind_block(nb::module_ &module) {
   std::string head = "__call__(self, x: Tensor, memory: Tensor | None = None, cross: dict[str, Any] | None = None";
-  std::string signature = signature_of((head + position_types).c_str(), "Tensor", in_layer);
+  std::string signature = signature_of((head + position_types).c_str(), "Outputs", in_layer);
   std::string text =
-      std::string("y of x, float32 (batch, rows, dim), or (rows, dim) of one sequence or of packed "
-                  "ones. Cross-attention is over\n"
-                  "`memory` (batch, keys, dim), as the keywords in `cross` say: its lengths, mask, or "
-                  "a cache that has its keys and\n"
-                  "values. `out` may be x.\n\n") +
+      std::string(
+          "y of x, float32 (batch, rows, dim), or (rows, dim) of one sequence or of packed "
+          "ones. Cross-attention is over\n"
+          "`memory` (batch, keys, dim), as the keywords in `cross` say: its lengths, mask, or "
+          "a cache that has its keys and\n"
+          "values. `out` may be x. With scores, lse, ... y is in a Result; cross-attention's scores go to its "
+          "scores_out.\n\n") +
       position_text + text_of_options(in_layer);
   nb::class_<block>(
       module, "Block",

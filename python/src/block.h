@@ -44,6 +44,7 @@ public:
   /* `source` rows are the memory if there is an encoder, which is not given as a tensor then. */
   given_memory(const attention_layer *cross, nb::handle memory, nb::handle keywords, sequences rows,
                const attention_call &self, const sequences *source, nb::handle positions);
+  void make_scores(const std::vector<const block *> &blocks, nb::handle like, bool stacked);
   attending *over() { return over_ ? &*over_ : nullptr; }
 
 private:
@@ -56,8 +57,9 @@ private:
 void read_floats(tensor &to, nb::handle given, const char *name, int64_t dim);
 nb::object output_floats(tensor &to, nb::handle given, nb::handle like, const int64_t *shape, int axes);
 
-/* Refuses outputs that single calls of attention have, and stacks have not. */
-void require_o_alone(const attention_call &call);
+/* Makes the scores of layers, of a stack with an axis of layers, if they are wanted. Refuses other outputs. */
+void make_layer_scores(attention_call &call, const std::vector<const attention_layer *> &layers, nb::handle like,
+                       bool stacked);
 
 /* Tables of vectors of tokens, token types and positions. It keeps the tensors, and does not copy them. */
 class embedding {

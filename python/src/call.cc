@@ -286,13 +286,14 @@ void attention_call::make_scores(nb::handle like) {
     return end - range.begin;
   };
   bool some_rows = wanted.rows.begin != 0 || wanted.rows.end != FOVEA_UNLIMITED;
-  const int64_t all[4] = {
-      sequences_q && !some_rows ? 1 : problem.batch, length(wanted.heads, problem.heads, "score_heads"),
-      length(wanted.rows, problem.q_len, "score_rows"), length(wanted.keys, row_keys(), "score_keys")};
-  const int64_t averaged[3] = {all[0], all[2], all[3]};
-  int axes = average_scores ? 3 : sequences_q && some_rows ? 4 : q_axes;
+  const int64_t all[5] = {score_layers, sequences_q && !some_rows ? 1 : problem.batch,
+                          length(wanted.heads, problem.heads, "score_heads"),
+                          length(wanted.rows, problem.q_len, "score_rows"),
+                          length(wanted.keys, row_keys(), "score_keys")};
+  const int64_t averaged[3] = {all[1], all[3], all[4]};
+  int axes = average_scores ? 3 : score_layers ? 5 : sequences_q && some_rows ? 4 : q_axes;
   tensors.scores = static_cast<float *>(
-      make(scores, like, "scores_out", element::f32, average_scores ? averaged : all + 4 - axes, axes));
+      make(scores, like, "scores_out", element::f32, average_scores ? averaged : all + 5 - axes, axes));
   if (scores.memory.shape[axes - 1] > 1 && scores.memory.strides[axes - 1] != 1)
     refuse("scores_out", "scores_out.strides[%d] is %jd elements; elements of the last axis must lie side by side",
            axes - 1, (intmax_t)scores.memory.strides[axes - 1]);
@@ -376,8 +377,11 @@ void attention_call::require_layout(const attention_call &planned) const {
 }
 
 bool attention_call::wants_more() const {
-  return want_lse || problem.entropy || problem.top.k || problem.scores.kind || problem.max_logits ||
-         problem.column_sums.wanted;
+  return problem.scores.kind || wants_more_than_scores();
+}
+
+bool attention_call::wants_more_than_scores() const {
+  return want_lse || problem.entropy || problem.top.k || problem.max_logits || problem.column_sums.wanted;
 }
 
 nb::object attention_call::result() {

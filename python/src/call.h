@@ -34,6 +34,7 @@ public:
   void make_outputs(nb::handle like, bool with_memory = true);
   void make_extra_outputs(nb::handle like); /* all but O, and in layers all but y */
   bool wants_more() const;                  /* than O */
+  bool wants_more_than_scores() const;
 
   /* For runs of a plan: begins with the rules of the plan's call; and refuses tensors that are not as the plan's. */
   void follow(const attention_call &planned);
@@ -60,8 +61,9 @@ public:
   cache *cached = nullptr;                /* keys and values come from it */
   std::shared_ptr<const cache_view> view; /* its sequences */
 
-  /* Of layers: one more key of each sequence, before all others; and scores that are averaged over heads. */
-  int64_t more_keys = 0;
+  /* Of layers: one more key of each sequence, before all others; scores that are averaged over heads; and of stacks,
+   * how many layers have scores, which is then their first axis. */
+  int64_t more_keys = 0, score_layers = 0;
   bool average_scores = false;
 
   /* Sets what the problem has of a cache. */

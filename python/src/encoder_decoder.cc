@@ -21,6 +21,8 @@ nb::object encoder_decoder::run(const stack_arguments &target, nb::handle source
       refuse_type("source_keywords", source_keywords, "a dict of keywords for the encoder");
     nb::dict own;
     if (!source_keywords.is_none()) own.update(nb::borrow<nb::dict>(source_keywords));
+    if (own.contains("scores") && !own.contains("scores_out"))
+      refuse("source_keywords", "source_keywords wants scores and has no scores_out, where they are written");
     auto taken = [&own](const char *name) -> nb::object {
       return own.contains(name) ? nb::object(own.attr("pop")(name)) : nb::none();
     };
@@ -38,8 +40,7 @@ nb::object encoder_decoder::run(const stack_arguments &target, nb::handle source
     return fovea_nn_encoder_decoder_run(&model, from ? &from->rows : nullptr, &to.rows, &to.self.call.execution,
                                         error);
   });
-  to.self.keep();
-  return to.y;
+  return to.finish();
 }
 
 void encoder_decoder::prepare(nb::handle given, nb::handle to, nb::handle kv_lens, nb::handle cu_seqlens_kv,
@@ -103,7 +104,7 @@ void bind_encoder_decoder(nb::module_ &module) {
       "__call__(self, target: Tensor, source: Tensor | None = None, token_type_ids: Tensor | None = None, "
       "position_ids: Tensor | None = None, memory: Tensor | None = None, cross: dict[str, Any] | None = None, "
       "source_keywords: dict[str, Any] | None = None";
-  std::string signature = signature_of((head + position_types).c_str(), "Tensor", in_layer);
+  std::string signature = signature_of((head + position_types).c_str(), "Outputs", in_layer);
   std::string text =
       std::string("y (batch, rows, dim), float32, or (batch, rows, out) of `output`: the decoder's rows "
                   "of `target`, ids or numbers as the\n"

@@ -45,7 +45,8 @@ public:
     over.describe({layer_.heads, layer_.heads, layer_.qk_nope_head_dim + layer_.qk_rope_head_dim, layer_.v_head_dim,
                    layer_.rotary},
                   own, nullptr, true, positions);
-    require_o_alone(call);
+    if (call.wants_more())
+      refuse_unused("scores", "scores or another output beside O is wanted, which are not there");
     output &o = call.o;
     nb::object object = output_rows(to, o.memory.exists() ? nb::handle(o.object) : nb::handle(Py_None), x, from,
                                     layer_.o_proj->out);

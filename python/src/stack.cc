@@ -29,15 +29,18 @@ stack_call::stack_call(const encoder &stack, const stack_arguments &given, nb::h
   lengths = sequences_of(from_, axes, name, self.call.sequences_q);
   self.describe(first.attention().heads(), lengths, nullptr, true,
                 {given.positions.first, given.positions.rotary, nb::none()});
-  require_o_alone(self.call);
+  std::vector<const attention_layer *> layers;
+  for (const block *each : stack.blocks()) layers.push_back(&each->attention());
+  make_layer_scores(self.call, layers, given.rows, true);
   memory_.emplace(first.cross(), given.memory, given.cross, lengths, self.call, source, given.positions.memory);
+  memory_->make_scores(stack.blocks(), given.rows, true);
   blocks_.emplace(stack.blocks(), self, memory_->over());
   layer.blocks = blocks_->first();
 
   extents shape;
   std::copy(from_.shape, from_.shape + axes, shape);
   shape[axes] = y_dim;
-  y = output_floats(to_, self.call.o.object, given.rows, shape, axes + 1);
+  y_ = output_floats(to_, self.call.o.object, given.rows, shape, axes + 1);
   over_ = self.all();
   fovea_nn_encoder_rows_init(&rows, &over_, has_ids ? from_.data : nullptr, static_cast<float *>(to_.data));
   if (!has_ids) rows.x = static_cast<const float *>(from_.data);
@@ -45,9 +48,20 @@ stack_call::stack_call(const encoder &stack, const stack_arguments &given, nb::h
     over_memory_ = memory_->over()->all();
     rows.cross = &over_memory_;
   }
+  if (layers.size() > 1) { /* elements from the scores of a layer to the next */
+    if (self.call.problem.scores.kind) rows.self_score_layer = self.call.scores.memory.strides[0];
+    const attention_call *cross = memory_->over() ? &memory_->over()->call : nullptr;
+    if (cross && cross->problem.scores.kind) rows.cross_score_layer = cross->scores.memory.strides[0];
+  }
   rows.id_type = id_type_of(from_);
   rows.token_type_ids = ids_of(types_, given.token_type_ids, "token_type_ids", &from_);
   rows.position_ids = ids_of(places_, given.position_ids, "position_ids", &from_);
+}
+
+nb::object stack_call::finish() {
+  self.keep();
+  self.call.o.object = y_;
+  return self.call.result();
 }
 
 nb::object encoder::run(const stack_arguments &given, nb::kwargs keywords) const {
@@ -55,8 +69,7 @@ nb::object encoder::run(const stack_arguments &given, nb::kwargs keywords) const
   compute([&](fovea_error *error) {
     return fovea_nn_encoder_run(&call.layer, &call.rows, &call.self.call.execution, error);
   });
-  call.self.keep();
-  return call.y;
+  return call.finish();
 }
 
 void bind_stack(nb::module_ &module) {
@@ -64,16 +77,20 @@ void bind_stack(nb::module_ &module) {
       std::string(
           "__call__(self, x: Tensor, token_type_ids: Tensor | None = None, position_ids: Tensor | None = None") +
       position_types + ", memory: Tensor | None = None, cross: dict[str, Any] | None = None";
-  std::string signature = signature_of(head.c_str(), "Tensor", in_layer);
+  std::string signature = signature_of(head.c_str(), "Outputs", in_layer);
   std::string text =
-      std::string("y (batch, rows, dim), float32, of ids (batch, rows), int64 or int32, with an "
-                  "embedding; else of x (batch, rows,\n"
-                  "dim). Packed sequences have no batch axis. All blocks attend as the keywords say; "
-                  "kv_lens and q_lens are the\n"
-                  "lengths of padded sequences. Block i adds keys and values to layer + i of a cache, "
-                  "which the cache must have.\n"
-                  "Cross-attention is over `memory`, as the keywords in `cross` say. One team of "
-                  "threads computes all of it.\n\n") +
+      std::string(
+          "y (batch, rows, dim), float32, of ids (batch, rows), int64 or int32, with an "
+          "embedding; else of x (batch, rows,\n"
+          "dim). Packed sequences have no batch axis. All blocks attend as the keywords say; "
+          "kv_lens and q_lens are the\n"
+          "lengths of padded sequences. Block i adds keys and values to layer + i of a cache, "
+          "which the cache must have.\n"
+          "Cross-attention is over `memory`, as the keywords in `cross` say. With scores y is "
+          "in a Result with (blocks,\n"
+          "batch, heads, rows, keys); cross-attention's scores go to its scores_out, of that shape. One team "
+          "of threads\n"
+          "computes all of it.\n\n") +
       position_text + text_of_options(in_layer);
   nb::class_<encoder>(module, "Encoder",
                       "A stack of blocks: an embedding, blocks, a last norm. An encoder (BERT, ViT), a model of a "

@@ -35,7 +35,7 @@ private:
 /* One run of a stack, as the library's structs, which point into this object. */
 class stack_call {
 public:
-  /* `y_dim`: numbers of a row of y; 0: no y is wanted by the caller, and it lies in memory of this object. `source`: as
+  /* `y_dim`: numbers of a row of y. `source`: as
    * given_memory has it. */
   stack_call(const encoder &stack, const stack_arguments &given, nb::handle keywords, int64_t y_dim,
              const sequences *source);
@@ -46,9 +46,12 @@ public:
   fovea_nn_encoder_rows rows;
   attending self;
   sequences lengths; /* of the rows */
-  nb::object y;
+
+  /* After the run: y, or a Result with scores, (layers, batch, heads, rows, keys). */
+  nb::object finish();
 
 private:
+  nb::object y_;
   tensor from_, types_, places_, to_;
   std::optional<given_memory> memory_;
   std::optional<blocks_for_call> blocks_;

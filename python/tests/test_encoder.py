@@ -147,8 +147,8 @@ def test_refused():
         nn.Encoder([])
     with pytest.raises(TypeError, match="a list of fovea.nn.Block"):
         nn.Encoder([layer])
-    with pytest.raises(fovea.UnusedError, match="scores"):
-        nn.Encoder([block])(x, scores="weights")
+    with pytest.raises(fovea.UnusedError, match="lse"):
+        nn.Encoder([block])(x, lse=True)
     with pytest.raises(fovea.ArgumentError, match="its last axis must have 32"):
         nn.Encoder([block])(x[..., :16].copy())
     with pytest.raises(fovea.ArgumentError, match="ids has elements of float32"):

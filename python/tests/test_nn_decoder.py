@@ -139,6 +139,35 @@ def test_encoder_decoder():
         model.prepare(memory, cross)
 
 
+def test_scores_of_all_layers():
+    """A stack has the scores of its blocks, and a block those of its attention."""
+    blocks = [each.decoder_block() for each in STACK]
+    cross = np.empty((LAYERS, 3, HEADS, 12, 7), np.float32)
+    r = nn.Encoder(blocks)(X, memory=MEMORY, causal=True, scores="weights",
+                           cross={"scores": "weights", "scores_out": cross})
+    assert r.scores.shape == (LAYERS, 3, HEADS, 12, 12)
+    x = X
+    for block, weights, own, other in zip(blocks, STACK, r.scores, cross):
+        single = np.empty((3, HEADS, 12, 7), np.float32)
+        y = block(x, MEMORY, causal=True, scores="weights", lse=True,
+                  cross={"scores": "weights", "scores_out": single})
+        alone = weights.attention()(x, causal=True, scores="weights", lse=True)
+        assert y.scores.tobytes() == alone.scores.tobytes() == own.tobytes() and y.lse.tobytes() == alone.lse.tobytes()
+        middle = nn.LayerNorm(DIM, *weights.norms[0])(x, residual=alone.o)
+        assert weights.other.attention()(middle, MEMORY, scores="weights").scores.tobytes() == single.tobytes()
+        assert single.tobytes() == other.tobytes()
+        x = y.o
+    assert r.o.tobytes() == x.tobytes()
+    reference.close(cross.sum(-1), np.ones((LAYERS, 3, HEADS, 12)))
+    with pytest.raises(fovea.ArgumentError, match="cross wants scores and has no scores_out"):
+        blocks[0](X, MEMORY, cross={"scores": "raw"})
+    with pytest.raises(fovea.ArgumentError, match="scores_out has the shape .3, 4, 12, 7.; it must be .2, 3, 4, 12, 7."):
+        nn.Encoder(blocks)(X, memory=MEMORY, cross={"scores": "raw", "scores_out": single})
+    with pytest.raises(fovea.ArgumentError, match="source_keywords wants scores and has no scores_out"):
+        model = nn.EncoderDecoder(nn.Encoder([STACK[0].block()]), nn.Encoder(blocks))
+        model(X, MEMORY, source_keywords={"scores": "raw"})
+
+
 def test_refused():
     block, plain = STACK[0].decoder_block(), STACK[0].block()
     with pytest.raises(fovea.ArgumentError, match="memory is None; cross-attention needs it"):
