@@ -175,6 +175,16 @@ stage_python() {
   tests/install/python.sh build/python
 }
 
+# The plugin for ggml, in each version of ggml that it is tested with.
+stage_ggml() {
+  if [ "$(uname -sm)" != "Linux x86_64" ]; then
+    echo "note: not run, since the packages of ggml are for Linux on x86-64"
+    return
+  fi
+  need_packages python
+  tests/install/ggml.sh build/ggml
+}
+
 # A release of the tree as it is: the archive, packages that are installed, used and removed, or run under qemu, and what
 # describes them. What is quick is made twice. `./run release --twice` compares all bytes, but compiles twice.
 stage_release() {
@@ -249,6 +259,7 @@ snippets  | shell commands of README, docs, examples and bench
 docs      | the site and every link in it
 consumers | used by other projects, in every way
 python    | the module for Python, installed and tested
+ggml      | the plugin for ggml, in the versions that packages have
 presets   | builds without some groups, or some instruction sets
 release   | a draft of a release: archive, Debian packages, installed, used and removed
 '

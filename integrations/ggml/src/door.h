@@ -1,0 +1,43 @@
+/* What the files of the plugin share. */
+#ifndef FOVEA_GGML_DOOR_H
+#define FOVEA_GGML_DOOR_H
+
+#include "abi.h"
+
+#include <fovea/fovea.h>
+
+/* The ggml that loaded the plugin: its functions, and what depends on its version. */
+struct Ggml {
+  const char *(*version)();
+  const char *(*op_name)(int op);
+  int (*graph_n_nodes)(void *graph);
+  abi::Tensor *(*graph_node)(void *graph, int index);
+  void *(*cpu_buffer_type)();
+  bool (*buft_is_host)(void *buffer_type);
+  abi::Device *(*dev_by_type)(int type);
+  void **(*dev_init)(abi::Device *device, const char *parameters);
+  void (*backend_free)(void **backend);
+  void (*f16_to_f32)(const uint16_t *from, float *to, int64_t count);
+  void (*log)(int level, const char *format, ...);
+  void (*barrier)(void *pool); /* only of the second way */
+  int flash_attention;         /* the number of FLASH_ATTN_EXT */
+  int backend_functions;       /* of ggml_backend */
+};
+
+extern Ggml fovea_ggml;
+extern fovea_mode fovea_ggml_mode; /* of scores and values */
+
+/* door.cc: the library that holds some code or data; NULL: the program itself. The function of that name in it, NULL if
+ * there is none. */
+void *fovea_ggml_library(void *place);
+void *fovea_ggml_find(void *library, const char *name);
+
+/* Writes one line to ggml's log, and returns NULL. */
+abi::Registry *fovea_ggml_refuse(const char *format, ...);
+
+/* The two ways. device.cc: a registry with a device of type ACCEL; without, for the second way. threads.cc: adds
+ * attention to the CPU backend; false: that has no place for it. */
+abi::Registry *fovea_ggml_registry(bool with_device);
+bool fovea_ggml_hook_threads();
+
+#endif

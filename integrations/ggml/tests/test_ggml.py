@@ -1,0 +1,164 @@
+"""The plugin in ggml as packages have it, one process for each run. FOVEA_GGML_PLUGIN is the plugin, FOVEA_GGML_LIBRARIES
+a folder with a folder of libraries for each version."""
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import nodes
+
+PLUGIN = pathlib.Path(os.environ["FOVEA_GGML_PLUGIN"]).resolve()
+VERSIONS = {path.name: path / "libggml" / "lib64"
+            for path in sorted(pathlib.Path(os.environ["FOVEA_GGML_LIBRARIES"]).resolve().iterdir())}
+NEWEST = max(VERSIONS, key=lambda name: [int(number) for number in name.split(".")[:3]])
+TAKEN = [name for name in nodes.CASES if name != "falls_through"]
+
+
+def run(libraries, *words, **variables):
+    """The lines of nodes.py, and the text of its log."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("FOVEA_GGML", "FOVEA_ISA"))}
+    done = subprocess.run([sys.executable, nodes.__file__, libraries, *map(str, words)], env=clean | variables, check=True,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.stdout.split("\n"), done.stderr
+
+
+@pytest.fixture(scope="session")
+def outputs(tmp_path_factory):
+    """Outputs of all cases by version, way, threads and mode; each is computed once."""
+    kept = {}
+
+    def of(version, way="device", threads=2, mode="exact"):
+        key = version, way, threads, mode
+        if key not in kept:
+            file = tmp_path_factory.mktemp("nodes") / "out.npz"
+            plugin = ["--plugin", PLUGIN] if way else []
+            lines, log = run(VERSIONS[version], *plugin, "--threads", threads, "--out", file, FOVEA_GGML=way or "device",
+                             FOVEA_GGML_MODE=mode)
+            assert not plugin or lines[1] == "loaded" and f"{way}, {mode}" in log
+            kept[key] = dict(numpy.load(file))
+        return kept[key]
+
+    return of
+
+
+def expected(name, found):
+    """The formula of ggml in float64."""
+    case = {**nodes.DEFAULTS, **nodes.CASES[name]}
+    q, k, v = (found[f"{name}/{key}"].astype(numpy.float64) for key in "qkv")
+    group = case["heads"] // case["kv_heads"]
+    k, v = (numpy.repeat(tensor, group, 1) for tensor in (k, v))
+    scores = q @ k.swapaxes(2, 3) * float(numpy.float32(case["qk"]**-0.5))
+    if case["softcap"]:
+        scores = case["softcap"] * numpy.tanh(scores / case["softcap"])
+    if case["mask"]:
+        mask = found[f"{name}/mask"].astype(numpy.float64)
+        mask = numpy.tile(mask, (case["batch"] // mask.shape[0], case["heads"] // mask.shape[1], 1, 1))
+        if case["max_bias"]:
+            power = 1 << case["heads"].bit_length() - 1
+            steps = [(h + 1) / power if h < power else (h - power + 0.5) / power for h in range(case["heads"])]
+            mask = mask * (2.0 ** (-case["max_bias"] * numpy.array(steps)))[:, None, None]
+        scores = scores + mask
+    sinks = found[f"{name}/sinks"][:, None, None] if case["sinks"] else numpy.full((case["heads"], 1, 1), -numpy.inf)
+    top = numpy.maximum(scores.max(-1, keepdims=True), sinks)
+    top = numpy.where(numpy.isinf(top), 0, top)
+    weights = numpy.exp(scores - top)
+    total = weights.sum(-1, keepdims=True) + numpy.exp(sinks - top)
+    return weights / numpy.where(total == 0, 1, total) @ v
+
+
+def assert_close(name, found, bound):
+    want = expected(name, found)
+    assert numpy.abs(found[f"{name}/o"] - want).max() <= bound * numpy.abs(found[f"{name}/v"]).max()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("way", ["device", "threads"])
+def test_right_in_every_version(outputs, version, way):
+    found = outputs(version, way)
+    for name in TAKEN:
+        assert found[f"{name}/backend"] == ("FOVEA" if way == "device" else "CPU")
+        assert_close(name, found, 4e-6)
+    assert found["falls_through/backend"] == "CPU"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_one_answer_for_ways_and_threads(outputs, version):
+    first = outputs(version)
+    for way, threads in (("device", 1), ("threads", 1), ("threads", 2), ("threads", 5)):
+        other = outputs(version, way, threads)
+        for name in TAKEN:
+            assert first[f"{name}/o"].tobytes() == other[f"{name}/o"].tobytes(), (name, way, threads)
+
+
+def test_one_answer_for_versions(outputs):
+    first = outputs(NEWEST)
+    for version in VERSIONS:
+        other = outputs(version)
+        for name in TAKEN:
+            same = [first[f"{name}/{key}"].tobytes() == other[f"{name}/{key}"].tobytes() for key in "qkv"]
+            assert not all(same) or first[f"{name}/o"].tobytes() == other[f"{name}/o"].tobytes(), (name, version)
+
+
+def test_what_falls_through_is_ggmls(outputs):
+    with_plugin, without = outputs(NEWEST, "threads"), outputs(NEWEST, None)
+    assert with_plugin["falls_through/o"].tobytes() == without["falls_through/o"].tobytes()
+    assert with_plugin["f16/o"].tobytes() != without["f16/o"].tobytes()
+
+
+@pytest.mark.parametrize("mode, bound", [("int8", 0.05), ("bf16", 0.03)])
+def test_modes(outputs, mode, bound):
+    found, threads, exact = (outputs(NEWEST, way, mode=kind) for way, kind in
+                             (("device", mode), ("threads", mode), ("device", "exact")))
+    for name in TAKEN:
+        assert found[f"{name}/o"].tobytes() == threads[f"{name}/o"].tobytes()
+        assert_close(name, found, bound)
+    assert found["q8_0/o"].tobytes() != exact["q8_0/o"].tobytes()
+
+
+def refused(libraries, plugin=PLUGIN, **variables):
+    """The one line that says why; ggml then computes without the plugin."""
+    lines, log = run(libraries, "--plugin", plugin, "--cases", "f16", **variables)
+    assert lines[1] == "refused"
+    said = [line for line in log.split("\n") if line.startswith("fovea: ")]
+    assert len(said) == 1 and said[0].endswith("; ggml goes on without it")
+    return said[0]
+
+
+@pytest.mark.parametrize("variable, value", [("FOVEA_GGML", "gpu"), ("FOVEA_GGML_MODE", "fp8")])
+def test_unknown_choices_are_refused(variable, value):
+    assert f'{variable} is "{value}", not ' in refused(VERSIONS[NEWEST], **{variable: value})
+
+
+def test_a_cpu_without_kernels_is_refused():
+    assert "no kernels for this CPU" in refused(VERSIONS[NEWEST], FOVEA_ISA="scalar")
+
+
+@pytest.mark.parametrize("other", ["1", "99"])
+def test_unknown_versions_are_refused(tmp_path, other):
+    """The same library with another number in it."""
+    for file in VERSIONS[NEWEST].glob("*.so*"):
+        number = NEWEST.split(".")
+        other_number = ".".join([number[0], other.rjust(len(number[1]), "0"), number[2]])
+        data = file.read_bytes()
+        if file.name.startswith("libggml-base"):
+            data = data.replace(b"\0" + ".".join(number[:3]).encode() + b"\0", b"\0" + other_number.encode() + b"\0")
+        (tmp_path / file.name).write_bytes(data)
+    assert f"ggml {other_number} is not known" in refused(tmp_path)
+
+
+def test_a_program_without_ggml_is_refused(capfd):
+    """ctypes calls the plugin here, and not a ggml."""
+    library = ctypes.CDLL(str(PLUGIN))
+    library.ggml_backend_init.restype = ctypes.c_void_p
+    assert library.ggml_backend_init() is None
+    assert "there is no ggml_log_internal" in capfd.readouterr().err
+
+
+def test_only_one_symbol_is_exported():
+    told = subprocess.run(["nm", "-D", "--defined-only", PLUGIN], check=True, text=True, stdout=subprocess.PIPE).stdout
+    assert [line.split()[-1] for line in told.splitlines()] == ["ggml_backend_init"]

@@ -1,0 +1,32 @@
+#!/bin/bash
+# Builds the plugin for ggml, and tests it in each ggml of integrations/ggml/tests/versions.txt, as packages have it.
+#   ggml.sh <folder>
+set -e -u -o pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source=$root/integrations/ggml
+mkdir -p "$1/libraries"
+folder=$(cd "$1" && pwd)
+
+cmake -G Ninja -S "$source" -B "$folder/plugin" -DFOVEA_WERROR=ON
+cmake --build "$folder/plugin"
+
+if [ ! -e "$folder/python/bin/pytest" ]; then
+  python3 -m venv "$folder/python"
+  "$folder/python/bin/pip" install --quiet --disable-pip-version-check numpy==2.4.6 pytest
+fi
+
+# The libraries do not depend on Python, whose version only names the file.
+while read -r package; do
+  version=${package#*==}
+  [ -d "$folder/libraries/$version" ] && continue
+  "$folder/python/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+    --python-version 3.11 --platform manylinux_2_28_x86_64 --dest "$folder/wheels" "$package"
+  "$folder/python/bin/python" -m zipfile -e "$folder/wheels/libggml_python-$version"-*.whl "$folder/libraries/$version"
+done < <(grep -v '^#' "$source/tests/versions.txt")
+
+for headers in "$folder"/libraries/*/libggml/include; do
+  c++ -std=c++17 -Wall -Wextra -Werror -Wno-invalid-offsetof -fsyntax-only -isystem "$headers" "$source/tests/layouts.cc"
+done
+
+export FOVEA_GGML_PLUGIN=$folder/plugin/libggml-fovea.so FOVEA_GGML_LIBRARIES=$folder/libraries
+"$folder/python/bin/python" -B -m pytest -q -p no:cacheprovider "$source/tests"
