@@ -73,13 +73,9 @@ struct Registry { /* ggml_backend_reg */
   void *context;
 };
 
-struct BufferType { /* ggml_backend_buffer_type */
-  const char *(*get_name)(BufferType *type);
-  void *(*alloc_buffer)(BufferType *type, size_t size);
-  size_t (*get_alignment)(BufferType *type);
-  void *sizes_and_host[3]; /* optional functions */
-  Device *device;
-  void *context;
+/* ggml_backend_buffer_type: name, alloc_buffer, alignment, three optional functions, device, context. */
+struct BufferType {
+  void *words[8];
 };
 
 struct Thread { /* ggml_compute_params, what each of ggml's threads gets, up to the last field that is used */

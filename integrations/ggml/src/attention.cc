@@ -19,27 +19,29 @@ namespace {
 
 struct Storage {
   int number;        /* of ggml_type */
-  int type, preset;  /* fovea_type or fovea_format_name; the other one is -1 */
+  int name;          /* of fovea_type, or of fovea_format_name if a block has several elements */
   int64_t block;     /* elements of a block */
   size_t block_size; /* its bytes */
-  size_t unit;       /* what Fovea counts strides in: bytes of an element, or 1 */
   fovea_format format;
+
+  bool is_coded() const { return block > 1; }
+  size_t unit() const { return is_coded() ? 1 : block_size; } /* of strides: Fovea counts bytes of codes */
 };
 
 struct Storages {
-  Storage all[9] = {{abi::F32, FOVEA_F32, -1, 1, 4, 4, {}},
-                    {abi::F16, FOVEA_F16, -1, 1, 2, 2, {}},
-                    {abi::BF16, FOVEA_BF16, -1, 1, 2, 2, {}},
-                    {abi::Q8_0, -1, FOVEA_FORMAT_Q8_0, 32, 0, 1, {}},
-                    {abi::Q4_0, -1, FOVEA_FORMAT_Q4_0, 32, 0, 1, {}},
-                    {abi::Q4_1, -1, FOVEA_FORMAT_Q4_1, 32, 0, 1, {}},
-                    {abi::Q5_0, -1, FOVEA_FORMAT_Q5_0, 32, 0, 1, {}},
-                    {abi::Q5_1, -1, FOVEA_FORMAT_Q5_1, 32, 0, 1, {}},
-                    {abi::IQ4_NL, -1, FOVEA_FORMAT_IQ4_NL, 32, 0, 1, {}}};
+  Storage all[9] = {{abi::F32, FOVEA_F32, 1, 4, {}},
+                    {abi::F16, FOVEA_F16, 1, 2, {}},
+                    {abi::BF16, FOVEA_BF16, 1, 2, {}},
+                    {abi::Q8_0, FOVEA_FORMAT_Q8_0, 32, 0, {}},
+                    {abi::Q4_0, FOVEA_FORMAT_Q4_0, 32, 0, {}},
+                    {abi::Q4_1, FOVEA_FORMAT_Q4_1, 32, 0, {}},
+                    {abi::Q5_0, FOVEA_FORMAT_Q5_0, 32, 0, {}},
+                    {abi::Q5_1, FOVEA_FORMAT_Q5_1, 32, 0, {}},
+                    {abi::IQ4_NL, FOVEA_FORMAT_IQ4_NL, 32, 0, {}}};
   Storages() {
     for (Storage &storage : all) {
-      if (storage.preset < 0) continue;
-      fovea_format_init(&storage.format, static_cast<fovea_format_name>(storage.preset), nullptr);
+      if (!storage.is_coded()) continue;
+      fovea_format_init(&storage.format, static_cast<fovea_format_name>(storage.name), nullptr);
       storage.block_size = static_cast<size_t>(fovea_format_bytes(&storage.format, storage.block, nullptr));
     }
   }
@@ -51,7 +53,7 @@ const Storage *storage_of(const abi::Tensor *tensor) {
   for (const Storage &storage : storages.all) {
     if (storage.number != tensor->type) continue;
     bool fits = tensor->nb[0] == storage.block_size && tensor->ne[0] % storage.block == 0;
-    for (int axis = 1; axis < 4; axis++) fits = fits && tensor->nb[axis] % storage.unit == 0;
+    for (int axis = 1; axis < 4; axis++) fits = fits && tensor->nb[axis] % storage.unit() == 0;
     return fits ? &storage : nullptr;
   }
   return nullptr;
@@ -184,25 +186,23 @@ Attention *Attention::in(void *memory, size_t size) {
 /* ---- Steps ---- */
 
 const fovea_sequence *Attention::fill_sequences(char *memory) const {
-  const abi::Tensor *k = node_->src[1], *v = node_->src[2];
-  const Storage *keys = storage_of(k), *values = storage_of(v);
   auto *segments = reinterpret_cast<fovea_segment *>(memory);
   auto *sequences = reinterpret_cast<fovea_sequence *>(segments + problem_.batch);
   for (int64_t i = 0; i < problem_.batch; i++) {
-    const size_t element = static_cast<size_t>(element_ + i);
-    fovea_segment segment = {};
-    segment.rows = k->ne[1];
-    segment.k = static_cast<char *>(k->data) + element * k->nb[3];
-    segment.v = static_cast<char *>(v->data) + element * v->nb[3];
-    segment.k_head = static_cast<int64_t>(k->nb[2] / keys->unit);
-    segment.k_row = static_cast<int64_t>(k->nb[1] / keys->unit);
-    segment.v_head = static_cast<int64_t>(v->nb[2] / values->unit);
-    segment.v_row = static_cast<int64_t>(v->nb[1] / values->unit);
-    if (keys->preset < 0) segment.k_type = static_cast<fovea_type>(keys->type);
-    if (values->preset < 0) segment.v_type = static_cast<fovea_type>(values->type);
-    segment.k_format = keys->preset < 0 ? nullptr : &keys->format;
-    segment.v_format = values->preset < 0 ? nullptr : &values->format;
-    segments[i] = segment;
+    auto fill = [&](const abi::Tensor *tensor, void *&data, int64_t &head, int64_t &row, fovea_type &type,
+                    const fovea_format *&format) {
+      const Storage *storage = storage_of(tensor);
+      data = static_cast<char *>(tensor->data) + static_cast<size_t>(element_ + i) * tensor->nb[3];
+      head = static_cast<int64_t>(tensor->nb[2] / storage->unit());
+      row = static_cast<int64_t>(tensor->nb[1] / storage->unit());
+      if (storage->is_coded()) format = &storage->format;
+      if (!storage->is_coded()) type = static_cast<fovea_type>(storage->name);
+    };
+    fovea_segment one = {};
+    one.rows = problem_.kv_len;
+    fill(node_->src[1], one.k, one.k_head, one.k_row, one.k_type, one.k_format);
+    fill(node_->src[2], one.v, one.v_head, one.v_row, one.v_type, one.v_format);
+    segments[i] = one;
     sequences[i] = fovea_sequence_of(&segments[i], 1);
   }
   return sequences;

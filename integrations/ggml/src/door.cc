@@ -10,12 +10,10 @@
 Ggml fovea_ggml;
 fovea_mode fovea_ggml_mode;
 
-void *fovea_ggml_library(void *place) {
+void *fovea_ggml_find(void *place, const char *name) {
   Dl_info info;
-  return dladdr(place, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-}
-
-void *fovea_ggml_find(void *library, const char *name) {
+  const bool known = dladdr(place, &info) && info.dli_fname;
+  void *library = known ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
   return dlsym(library ? library : RTLD_DEFAULT, name);
 }
 
@@ -37,10 +35,10 @@ namespace {
 
 /* Finds the functions in the library that calls the plugin, and in what it is linked to, since a process may hold
  * several ggml. Returns the name of the first that is missing. */
-const char *find_functions(void *library) {
+const char *find_functions(void *caller) {
   const char *missing = nullptr;
   auto find = [&](auto &function, const char *name) {
-    void *found = fovea_ggml_find(library, name);
+    void *found = fovea_ggml_find(caller, name);
     memcpy(&function, &found, sizeof found);
     if (!found && !missing) missing = name;
   };
@@ -63,7 +61,8 @@ int count_backend_functions() {
   abi::Device *cpu = fovea_ggml.dev_by_type(abi::DEVICE_CPU);
   void **backend = cpu ? fovea_ggml.dev_init(cpu, nullptr) : nullptr;
   if (!backend) return 0;
-  const bool old = backend[1 + abi::OLD_FUNCTIONS] == cpu, known = old || backend[1 + abi::BACKEND_FUNCTIONS] == cpu;
+  const bool old = backend[1 + abi::OLD_FUNCTIONS] == cpu,
+             known = old || backend[1 + abi::BACKEND_FUNCTIONS] == cpu;
   fovea_ggml.backend_free(backend);
   return old ? abi::OLD_FUNCTIONS : known ? abi::BACKEND_FUNCTIONS : 0;
 }
@@ -101,7 +100,7 @@ abi::Registry *take_way() {
 
 /* What ggml_backend_load() calls. */
 extern "C" __attribute__((visibility("default"))) abi::Registry *ggml_backend_init() {
-  const char *missing = find_functions(fovea_ggml_library(__builtin_return_address(0)));
+  const char *missing = find_functions(__builtin_return_address(0));
   if (missing)
     return fovea_ggml_refuse("this ggml is older than 0.9.4 or hides its functions: there is no %s", missing);
   int major = 0, minor = 0, patch = 0;

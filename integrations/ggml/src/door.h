@@ -27,10 +27,9 @@ struct Ggml {
 extern Ggml fovea_ggml;
 extern fovea_mode fovea_ggml_mode; /* of scores and values */
 
-/* door.cc: the library that holds some code or data; NULL: the program itself. The function of that name in it, NULL if
+/* door.cc: the function of that name in the library that holds some place, or in what this library is linked to; NULL:
  * there is none. */
-void *fovea_ggml_library(void *place);
-void *fovea_ggml_find(void *library, const char *name);
+void *fovea_ggml_find(void *place, const char *name);
 
 /* Writes one line to ggml's log, and returns NULL. */
 abi::Registry *fovea_ggml_refuse(const char *format, ...);

@@ -18,9 +18,7 @@ public:
 class ExtraType {
 public:
   virtual ~ExtraType() = default;
-  virtual bool supports_op(abi::Device *, const abi::Tensor *) {
-    return false;
-  } /* no tensor lies in such a buffer */
+  virtual bool supports_op(abi::Device *, const abi::Tensor *) { return false; } /* there are no such buffers */
   virtual Traits *get_tensor_traits(const abi::Tensor *node);
 };
 
@@ -61,17 +59,18 @@ abi::BufferType type;
 bool fovea_ggml_hook_threads() {
   /* The CPU backend may be in a library of its own, of any name. */
   abi::Device *cpu = fovea_ggml.dev_by_type(abi::DEVICE_CPU);
-  void *library = fovea_ggml_library(reinterpret_cast<void *>(cpu->get_name));
-  void *barrier = fovea_ggml_find(library, "ggml_barrier");
-  void *list = fovea_ggml_find(library, "_Z39ggml_backend_cpu_get_extra_buffer_typesv");
+  void *place = reinterpret_cast<void *>(cpu->get_name), *barrier = fovea_ggml_find(place, "ggml_barrier");
+  void *list = fovea_ggml_find(place, "_Z39ggml_backend_cpu_get_extra_buffer_typesv");
   if (!barrier || !list) return false;
   fovea_ggml.barrier = reinterpret_cast<void (*)(void *)>(barrier);
-  type.get_name = [](abi::BufferType *) { return "FOVEA"; };
-  type.alloc_buffer = [](abi::BufferType *, size_t) -> void * { return nullptr; };
-  type.get_alignment = [](abi::BufferType *) { return size_t{64}; };
-  type.device = cpu;
-  type.context = &extra;
-  auto &types = reinterpret_cast<std::vector<abi::BufferType *> &(*)()>(list)();
-  types.insert(types.begin(), &type);
+  auto get_name = +[](void *) { return "FOVEA"; };
+  auto get_nothing = +[](void *, size_t) -> void * { return nullptr; };
+  auto get_alignment = +[](void *) { return size_t{64}; };
+  type = {{reinterpret_cast<void *>(get_name), reinterpret_cast<void *>(get_nothing),
+           reinterpret_cast<void *>(get_alignment), nullptr, nullptr, nullptr, cpu, &extra}};
+  /* Programs that ask for the types get a copy, which the first call makes: theirs are buffers for weights. */
+  void *copy = cpu->registry->get_proc_address(cpu->registry, "ggml_backend_dev_get_extra_bufts");
+  if (copy) reinterpret_cast<abi::BufferType **(*)(abi::Device *)>(copy)(cpu);
+  reinterpret_cast<std::vector<abi::BufferType *> &(*)()>(list)().push_back(&type);
   return true;
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Computes nodes of FLASH_ATTN_EXT by a ggml's own scheduler, in one process of its own.
 
-    nodes.py LIBRARIES [--plugin FILE] [--threads N] [--cases NAME ...] [--out FILE.npz]
+    nodes.py LIBRARIES [--plugin FILE] [--threads N ...] [--cases NAME ...] [--out FILE.npz]
 
 LIBRARIES is a folder with libggml.so. The plugin is loaded as programs load it, by ggml_backend_load(). For each case the
-file has the output, the name of the backend that computed it, and the numbers of K and V as ggml converts them to f32.
+file has the output for each number of threads, o1, o2 ..., the name of the backend that computed it, and the inputs, K and
+V as ggml converts them to f32.
 """
 
 import argparse
@@ -91,16 +92,17 @@ def pointer(value):
 class Run:
     """Graphs of one case after the other, on the devices of type ACCEL and then the CPU, as llama.cpp orders them."""
 
-    def __init__(self, ggml, threads):
+    def __init__(self, ggml):
         self.ggml = ggml
         devices = [pointer(ggml("ggml_backend_dev_get", index)) for index in range(ggml("ggml_backend_dev_count", result=ctypes.c_size_t))]
         kinds = [ggml("ggml_backend_dev_type", device, result=ctypes.c_int) for device in devices]
         ordered = [device for wanted in (3, 0) for device, kind in zip(devices, kinds) if kind == wanted]
         self.backends = [pointer(ggml("ggml_backend_dev_init", device, None)) for device in ordered]
-        for device, backend in zip(ordered, self.backends):
+        self.set_threads = []
+        for device in ordered:
             registry = pointer(ggml("ggml_backend_dev_backend_reg", device))
             found = ggml("ggml_backend_reg_get_proc_address", registry, b"ggml_backend_set_n_threads")
-            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)(found)(backend, threads)
+            self.set_threads.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)(found))
 
     def context(self):
         return pointer(self.ggml("ggml_init", Parameters(1 << 20, None, True)))
@@ -146,7 +148,7 @@ class Run:
                                      keys_there * row, heads * keys_there * row, 0))
         return tensor, view, sizes[::-1]
 
-    def compute(self, name):
+    def compute(self, name, threads):
         ggml, case = self.ggml, {**DEFAULTS, **CASES[name]}
         random = numpy.random.default_rng(sum(map(ord, name)))
         inputs, nodes = self.context(), self.context()
@@ -189,12 +191,15 @@ class Run:
 
         schedule = pointer(ggml("ggml_backend_sched_new", (ctypes.c_void_p * len(self.backends))(*[b.value for b in self.backends]),
                                 None, len(self.backends), 2048, False, True))
-        status = ggml("ggml_backend_sched_graph_compute", schedule, graph, result=ctypes.c_int)
-        if status != 0:
-            sys.exit(f"{name}: status {status}")
+        for count in threads:
+            for set_threads, backend in zip(self.set_threads, self.backends):
+                set_threads(backend, count)
+            status = ggml("ggml_backend_sched_graph_compute", schedule, graph, result=ctypes.c_int)
+            if status != 0:
+                sys.exit(f"{name}: status {status}")
+            out[f"o{count}"] = self.read(node, batch, rows, heads, case["vd"]).transpose(0, 2, 1, 3)
         backend = pointer(ggml("ggml_backend_sched_get_tensor_backend", schedule, node))
         out["backend"] = ggml("ggml_backend_name", backend, result=ctypes.c_char_p).decode()
-        out["o"] = self.read(node, batch, rows, heads, case["vd"]).transpose(0, 2, 1, 3)
         for key, copy, (_, _, shape) in zip("kv", copies, caches):
             numbers = self.read(copy, *shape)
             numbers = numbers.transpose(0, 2, 1, 3) if case["layout"] == "rows" else numbers
@@ -212,7 +217,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("libraries")
     parser.add_argument("--plugin")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, nargs="+", default=[2])
     parser.add_argument("--cases", nargs="+", default=list(CASES))
     parser.add_argument("--out")
     arguments = parser.parse_args()
@@ -220,9 +225,9 @@ def main():
     print("ggml", ggml("ggml_version", result=ctypes.c_char_p).decode())
     if arguments.plugin:
         print("loaded" if ggml("ggml_backend_load", arguments.plugin.encode()) else "refused")
-    run, found = Run(ggml, arguments.threads), {}
+    run, found = Run(ggml), {}
     for name in arguments.cases:
-        found |= {f"{name}/{key}": value for key, value in run.compute(name).items()}
+        found |= {f"{name}/{key}": value for key, value in run.compute(name, arguments.threads).items()}
     if arguments.out:
         numpy.savez(arguments.out, **found)
 
