@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <initializer_list>
 
 Ggml fovea_ggml;
 fovea_mode fovea_ggml_mode;
@@ -67,6 +68,16 @@ int count_backend_functions() {
   return old ? abi::OLD_FUNCTIONS : known ? abi::BACKEND_FUNCTIONS : 0;
 }
 
+/* Numbers of operations depend on the version. Those of views are smaller than FLASH_ATTN_EXT's. */
+void find_operations() {
+  for (int op = 0; fovea_ggml.flash_attention == 0; op++) {
+    const char *name = fovea_ggml.op_name(op);
+    for (const char *view : {"NONE", "RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE"})
+      if (strcmp(name, view) == 0 && op < 64) fovea_ggml.views |= uint64_t{1} << op;
+    if (strcmp(name, "FLASH_ATTN_EXT") == 0) fovea_ggml.flash_attention = op;
+  }
+}
+
 /* The number of the name that a variable has in a list, 0 if it is not set; -1 after a refusal. */
 int choice(const char *variable, const char *const names[], int count) {
   const char *name = getenv(variable);
@@ -111,7 +122,6 @@ extern "C" __attribute__((visibility("default"))) abi::Registry *ggml_backend_in
   fovea_ggml.backend_functions = count_backend_functions();
   if (!fovea_ggml.backend_functions)
     return fovea_ggml_refuse("ggml %s has no CPU backend, or one of another layout", fovea_ggml.version());
-  while (strcmp(fovea_ggml.op_name(fovea_ggml.flash_attention), "FLASH_ATTN_EXT") != 0)
-    fovea_ggml.flash_attention++;
+  find_operations();
   return take_way();
 }

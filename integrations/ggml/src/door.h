@@ -21,6 +21,7 @@ struct Ggml {
   void (*log)(int level, const char *format, ...);
   void (*barrier)(void *pool); /* only of the second way */
   int flash_attention;         /* the number of FLASH_ATTN_EXT */
+  uint64_t views;              /* bits of operations that compute nothing */
   int backend_functions;       /* of ggml_backend */
 };
 
