@@ -84,7 +84,7 @@ def run(arguments, program, folder):
     progress.step("making a model")
     file = pathlib.Path(folder) / "model.gguf"
     llm.make_gguf.make(file, llm.SIZE, arguments.weights)
-    others = measure.Others({"programs": llm.Children})
+    others = measure.Others({"programs": measure.Children})
     for number in range(arguments.rounds):
         for contest in contests:
             progress.step(f"{contest.name}, {contest.cache}, {contest.threads} threads")
