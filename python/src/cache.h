@@ -13,11 +13,13 @@
 
 namespace fovea_python {
 
-/* The sequences of a cache at one time. Calls keep it while they compute, so that new rows do not take it away. */
+/* The sequences of a cache at one time. Calls keep it while they compute, so that new rows do not take it away. Or
+ * sequences within tensors that have padding. */
 struct cache_view {
   std::vector<fovea_segment> segments;
   std::vector<fovea_sequence> sequences;
   std::vector<int64_t> lens, begins; /* begins: of rings, else empty */
+  std::vector<int64_t> offsets;      /* of tensors with padding, else empty */
   int64_t longest = 0;
 };
 

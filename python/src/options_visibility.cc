@@ -124,6 +124,63 @@ void set_pattern(attention_call &call, nb::handle value, const char *name) {
   call.problem.patterns = call.patterns.data();
 }
 
+/* The first element of head 0 and row `row` of a batch element. */
+void *element_at(const void *base, fovea_strides strides, fovea_type type, size_t b, int64_t row) {
+  int64_t elements = static_cast<int64_t>(b) * strides.batch + row * strides.row;
+  return static_cast<char *>(const_cast<void *>(base)) + elements * (type == FOVEA_F32 ? 4 : 2);
+}
+
+/* The keys of a batch element from `first` on, in the memory of K and V. */
+fovea_segment segment_from(const attention_call &call, size_t b, int64_t first) {
+  const fovea_problem &problem = call.problem;
+  fovea_segment segment;
+  fovea_segment_init(&segment, 0, problem.kv_len - first, problem.qk_dim, problem.v_dim, problem.k_type,
+                     element_at(call.tensors.k, problem.k_strides, problem.k_type, b, first),
+                     element_at(call.tensors.v, problem.v_strides, problem.v_type, b, first));
+  segment.v_type = problem.v_type;
+  segment.kv_heads = problem.kv_heads;
+  segment.k_head = problem.k_strides.head, segment.k_row = problem.k_strides.row;
+  segment.v_head = problem.v_strides.head, segment.v_row = problem.v_strides.row;
+  return segment;
+}
+
+/* Row 0's own key. */
+int64_t offset_of(const fovea_problem &problem, size_t b, int64_t keys) {
+  if (problem.offsets) return problem.offsets[b];
+  if (problem.offset != FOVEA_OFFSET_BOTTOM_RIGHT) return problem.offset;
+  return keys - (problem.q_lens ? problem.q_lens[b] : problem.q_len);
+}
+
+/* Each batch element becomes a sequence whose position 0 is its first key after the padding. */
+void set_padding(attention_call &call, nb::handle value, const char *name) {
+  fovea_problem &problem = call.problem;
+  if (call.view || call.sequences_kv)
+    refuse_unused(name, "%s is given, and a cache or cu_seqlens_kv, whose sequences have no padding", name);
+  if (problem.kv_begins) refuse_unused(name, "%s is given, and kv_begins, too", name);
+  if (call.tensors.mask) refuse_unused(name, "%s is given, and a mask, which counts it: give kv_begins", name);
+  const int64_t *padding = call.list(value, name, "one for each batch element");
+  auto made = std::make_shared<cache_view>();
+  size_t batch = static_cast<size_t>(problem.batch);
+  made->segments.resize(batch);
+  for (size_t b = 0; b < batch; b++) {
+    int64_t keys = problem.kv_lens ? problem.kv_lens[b] : problem.kv_len;
+    if (padding[b] < 0 || padding[b] > keys || keys > problem.kv_len)
+      refuse(name, "%s[%zu] is %jd; it must be from 0 to the kv length of the batch element, which is %jd", name, b,
+             (intmax_t)padding[b], (intmax_t)keys);
+    made->segments[b] = segment_from(call, b, padding[b]);
+    made->sequences.push_back(fovea_sequence_of(&made->segments[b], made->segments[b].rows > 0));
+    made->lens.push_back(keys - padding[b]);
+    made->offsets.push_back(offset_of(problem, b, keys) - padding[b]);
+  }
+  problem.cache.segmented = 1;
+  problem.kv_lens = made->lens.data();
+  problem.offset = FOVEA_OFFSET_BOTTOM_RIGHT;
+  problem.offsets = made->offsets.data();
+  call.tensors.cache.sequences = made->sequences.data();
+  call.tensors.k = call.tensors.v = nullptr;
+  call.view = made;
+}
+
 const option options[] = {
     {"cu_seqlens_q", "Integers",
      "packed batches: sequence b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and LSE; Q has then "
@@ -196,6 +253,11 @@ const option options[] = {
      "the same as bits: uint8 (batch, heads, rows, bytes), key j in bit j % 8 of byte j // 8 (numpy.packbits with\n"
      "        bitorder='little'); 0 is not visible",
      in_all, false, set_mask_bits},
+    {"padding", "Integers",
+     "how many keys in front of each batch element are padding, (batch). As kv_begins, but positions count from "
+     "the\n"
+     "        first key after it, so a sequence has the bits that it has alone",
+     in_attention, false, set_padding},
 };
 
 } // namespace

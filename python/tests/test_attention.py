@@ -104,6 +104,52 @@ def test_lengths():
     same_bits(fovea.attention(q, k, v, keys=(10, 60)), fovea.attention(q, k[:, :, 10:60], v[:, :, 10:60]))
 
 
+PADDED = {
+    "prompt": (150, {"causal": True}),
+    "window": (150, {"causal": True, "window": (40, 0)}),
+    "step": (1, {"causal": True}),
+    "some rows": (30, {"causal": True}),
+    "all keys": (30, {}),
+    "alibi": (30, {"causal": True, "terms": fovea.alibi(np.array([0.5, 0.25, 0.125, 0.0625], np.float32))}),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16], ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("case", PADDED)
+def test_padding(case, dtype):
+    """Padding in front: the bits of a sequence alone, and the numbers of kv_begins."""
+    rows, rules = PADDED[case]
+    q, k, v = (x.astype(dtype) for x in reference.tensors(15, batch=3, rows=rows))
+    k = np.ascontiguousarray(k.swapaxes(1, 2)).swapaxes(1, 2)
+    padding, ends = [0, 7, 131], [150, 142, 150]
+    for lens in ({}, {"kv_lens": ends, "offset": 150 - rows}):
+        o, lse = fovea.attention(q, k, v, padding=padding, lse=True, **lens, **rules)
+        for b, before in enumerate(padding):
+            first = max(0, before - (150 - rows)) if rules else 0  # the row of the first key
+            part = slice(b, b + 1)
+            keys = slice(before, ends[b] if lens else 150)
+            offset = {"offset": 150 - rows + first - before} if rules else {}
+            alone = fovea.attention(q[part, :, first:], k[part, :, keys], v[part, :, keys], lse=True, **offset, **rules)
+            same_bits(np.ascontiguousarray(o[part, :, first:]), alone.o)
+            same_bits(np.ascontiguousarray(lse[part, :, first:]), alone.lse)
+            assert not o[b, :, :first].astype(np.float32).any()
+        reference.close(o, fovea.attention(q, k, v, kv_begins=padding, **lens, **rules),
+                        2e-6 if dtype == np.float32 else 2e-2)
+
+
+def test_padding_errors():
+    q, k, v = reference.tensors(16)
+    for given, kind, text in [
+            ({"padding": [1]}, fovea.ArgumentError, "padding has 1 numbers; it must have 2"),
+            ({"padding": [0, -1]}, fovea.ArgumentError, r"padding\[1\] is -1; it must be from 0 to .* 150"),
+            ({"padding": [0, 9], "kv_lens": [150, 8]}, fovea.ArgumentError, r"padding\[1\] is 9; .* which is 8"),
+            ({"padding": [0, 9], "kv_begins": [0, 9]}, fovea.UnusedError, "kv_begins"),
+            ({"padding": [0, 9], "mask": np.ones(150, bool)}, fovea.UnusedError, "mask.*kv_begins")]:
+        with pytest.raises(kind, match=text) as caught:
+            fovea.attention(q, k, v, causal=True, **given)
+        assert caught.value.field == "padding"
+
+
 def test_packed():
     q, k, v = reference.tensors(7, batch=1)
     q_at, kv_at = [0, 10, 10, 37], np.array([0, 50, 60, 150], np.int32)

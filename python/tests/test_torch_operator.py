@@ -21,6 +21,7 @@ CASES = {
     "window": {"window": (7, 2)},
     "one number": {"window": 9},
     "lengths": {"causal": True, "q_lens": [20, 11], "kv_lens": [60, 33], "kv_begins": [4, 0]},
+    "padding": {"causal": True, "kv_lens": [60, 33], "padding": [4, 17], "offset": 40},
     "sink": {"sink": SINK, "window": (7, 0)},
     "alibi": {"alibi": SLOPES, "causal": True},
     "slopes of a batch": {"alibi": torch.stack([SLOPES, 2 * SLOPES]), "kv_lens": [60, 33], "q_lens": [20, 20]},
@@ -64,7 +65,7 @@ def test_bits(case, more):
 
 
 def formula(q, k, v, causal=False, window=None, offset=None, q_lens=(20, 20), kv_lens=(60, 60), kv_begins=(0, 0),
-            mask=None, sink=None, alibi=None, scale=None):
+            padding=(0, 0), mask=None, sink=None, alibi=None, scale=None):
     """The textbook formula in float64, one batch element and head at a time; sink is a tensor of float64."""
     left, right = window if isinstance(window, tuple) else (window, window)
     heads = []
@@ -73,7 +74,8 @@ def formula(q, k, v, causal=False, window=None, offset=None, q_lens=(20, 20), kv
             own = np.arange(20)[:, None] + (kv_lens[b] - q_lens[b] if offset is None else offset)
             key = np.arange(60)[None, :]
             visible = reference.visible_pairs(20, 60, causal, (left, right), offset=own[0, 0])
-            visible &= (key >= kv_begins[b]) & (key < kv_lens[b]) & (np.arange(20)[:, None] < q_lens[b])
+            visible &= (key >= max(kv_begins[b], padding[b])) & (key < kv_lens[b])
+            visible &= np.arange(20)[:, None] < q_lens[b]
             visible = torch.from_numpy(visible)
             scores = q[b, h] @ k[b, h // 2].T * (32**-0.5 if scale is None else scale)
             if alibi is not None:
@@ -139,7 +141,7 @@ def test_operator():
     """PyTorch's own check of operators: schema, shapes, autograd, tracing."""
     q, k, v = tensors()
     lens = torch.tensor([60, 33])
-    arguments = (q, k, v, None, None, SLOPES, None, lens, None, True, 7, None, None, None, None, "exact")
+    arguments = (q, k, v, None, None, SLOPES, None, lens, None, None, True, 7, None, None, None, None, "exact")
     torch.library.opcheck(torch.ops.fovea.attention.default, arguments)
     leaves = [x.clone().requires_grad_() for x in (q, k, v)]
     torch.library.opcheck(torch.ops.fovea.attention.default, (*leaves, *arguments[3:]))

@@ -1,6 +1,8 @@
 """attn_implementation="fovea": models of transformers against transformers' own eager attention."""
 
 import contextlib
+import hashlib
+import itertools
 
 import fovea
 import numpy as np
@@ -141,7 +143,7 @@ def calls_seen(change=lambda options: None):
 
 
 @pytest.mark.parametrize("name, side, keyword, value", [
-    ("llama", "none", "causal", False), ("llama", "none", "offset", 1), ("llama", "left", "kv_begins", None),
+    ("llama", "none", "causal", False), ("llama", "none", "offset", 1), ("llama", "left", "padding", None),
     ("llama", "within", "mask", None), ("bert", "right", "kv_lens", None), ("llama", "none", "scale", 0.24),
     ("mistral", "none", "window", (WINDOW, None)), ("modernbert", "none", "window", (WINDOW, WINDOW + 1)),
     ("gemma2", "none", "softcap", None), ("gemma2", "none", "softcap", 2.01), ("gpt-oss", "none", "sink", None),
@@ -241,6 +243,51 @@ def test_generation_of_encoder_decoders(name):
     found, expected = (generated(model, each, inputs) for each in ("fovea", "eager"))
     assert torch.equal(found[0], expected[0])
     torch.testing.assert_close(found[1], expected[1], atol=1e-4, rtol=1e-4)
+
+
+# ---- One answer --------------------------------------------------------------------------------------------------
+
+LENGTHS = [150] + [i * 37 % 150 + 1 for i in range(1, 16)]
+
+
+def bits(tensor):
+    return hashlib.sha256(tensor.contiguous().numpy().tobytes()).hexdigest()
+
+
+def hashes_of(model, row):
+    """Of one prompt's output: in three batches, padded on either side, by one and two threads, and step by step."""
+    words = tokens(batch=len(LENGTHS), rows=max(LENGTHS), seed=7)
+    hashes = set()
+    for side, batch, threads in itertools.product(("left", "right"), (1, 3, 16), (1, 2)):
+        torch.set_num_threads(threads)
+        chosen = [row, *(i for i in range(16) if i != row)][:batch]
+        width = max(LENGTHS[i] for i in chosen)
+        ids, real = torch.zeros(2, batch, width, dtype=torch.int64)
+        for b, i in enumerate(chosen):
+            at = slice(width - LENGTHS[i], width) if side == "left" else slice(0, LENGTHS[i])
+            ids[b, at], real[b, at] = words[i, :LENGTHS[i]], 1
+        output = model(input_ids=ids, attention_mask=real, position_ids=(real.cumsum(1) - 1).clamp(min=0))
+        hashes.add(bits(output.last_hidden_state[0, real[0].bool()]))
+    cache = transformers.DynamicCache(config=model.config)
+    steps = words[row:row + 1, :LENGTHS[row]].split([LENGTHS[row] - 3, 1, 1, 1], 1)
+    done = [model(input_ids=step, cache=cache).last_hidden_state for step in steps]
+    hashes.add(bits(torch.cat(done, 1)[0]))
+    return hashes
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "gemma2", "gemma3"])
+def test_one_answer(name):
+    """The same bits for any padding, batch and number of threads, in a prompt and step by step."""
+    model, threads = model_of(name).model, torch.get_num_threads()
+    model.set_attn_implementation("fovea")
+    with torch.no_grad(), fovea.torch.one_answer():
+        fovea.torch.pack(model)
+        assert len(hashes_of(model, 1)) == 1
+        if name == "llama":
+            assert len(hashes_of(model, 3)) == 1
+            with calls_seen(lambda options: options.update(kv_begins=options.pop("padding", None))):
+                assert len(hashes_of(model, 3)) > 1  # a planted fault
+    torch.set_num_threads(threads)
 
 
 # ---- What rules do not say ---------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def audit(model, *inputs, **keywords):
     found = []
     for function, calls in recorder.calls.items():
         name = function.__name__ if function.__name__ in KERNELS else function.overloadpacket.__name__
-        keeps = _is_view(function) or name in _EXACT or name == _sdpa.OPERATOR or \
+        keeps = _is_view(function) or name in _EXACT or name == _sdpa.OPERATOR or function.namespace == "fovea" or \
             (name in KERNELS and _left_to_pytorch[name] == before[name])
         found.append(Operator(str(function), calls, keeps))
     return found

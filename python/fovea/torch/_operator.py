@@ -9,21 +9,21 @@ import fovea
 
 # Tensors come first, since autograd does not look at tensors among keywords.
 SCHEMA = ("(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? sink, Tensor? alibi, Tensor? q_lens, "
-          "Tensor? kv_lens, Tensor? kv_begins, bool causal, int? window_left, int? window_right, int? offset, "
-          "float? scale, float? softcap, str mode) -> (Tensor, Tensor)")
+          "Tensor? kv_lens, Tensor? kv_begins, Tensor? padding, bool causal, int? window_left, "
+          "int? window_right, int? offset, float? scale, float? softcap, str mode) -> (Tensor, Tensor)")
 OPERATOR = "fovea::attention"
 torch.library.define(OPERATOR, SCHEMA)
 
 
 def attention(query, key, value, *, causal=False, window=None, offset=None, q_lens=None, kv_lens=None, kv_begins=None,
-              mask=None, sink=None, alibi=None, scale=None, softcap=None, mode="exact", lse=False):
+              padding=None, mask=None, sink=None, alibi=None, scale=None, softcap=None, mode="exact", lse=False):
     """Attention with more rules than scaled_dot_product_attention has, as an operator of PyTorch.
 
         query: (batch, heads, rows, qk_dim)
         key:   (batch, kv_heads, keys, qk_dim); query head h reads kv head h // (heads // kv_heads)
         value: (batch, kv_heads, keys, v_dim)
 
-    causal, window, offset, q_lens, kv_lens, kv_begins, mask, scale, softcap and mode are the keywords of
+    causal, window, offset, q_lens, kv_lens, kv_begins, padding, mask, scale, softcap and mode are the keywords of
     fovea.attention(), with its defaults: the last row's own key is the last key, where PyTorch's causal masks begin at
     the top left. offset is one number; lengths are lists, or tensors of int64 or int32. sink: float32 (heads,), the
     scores of one more key whose value is zero. alibi: float32 (heads,) or (batch, heads), slopes.
@@ -38,7 +38,7 @@ def attention(query, key, value, *, causal=False, window=None, offset=None, q_le
     """
     left, right = window if isinstance(window, (tuple, list)) else (window, window)
     lens = (each if each is None or isinstance(each, torch.Tensor) else torch.tensor(each)
-            for each in (q_lens, kv_lens, kv_begins))
+            for each in (q_lens, kv_lens, kv_begins, padding))
     o, sums = torch.ops.fovea.attention(query, key, value, mask, sink, alibi, *lens, causal, left, right, offset, scale,
                                         softcap, mode)
     return (o, sums) if lse else o
@@ -50,15 +50,15 @@ def _plain(tensor):
 
 
 @torch.library.impl(OPERATOR, "CPU")
-def _attention(query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins, causal, window_left, window_right,
-               offset, scale, softcap, mode):
+def _attention(query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins, padding, causal, window_left,
+               window_right, offset, scale, softcap, mode):
     window = None if window_left is None and window_right is None else (window_left, window_right)
     query = _plain(query)
     out = torch.empty(query.shape[:-1] + value.shape[-1:], dtype=query.dtype)
     result = fovea.attention(query, _plain(key), _plain(value), mask=_plain(mask), sink=_plain(sink),
                              terms=None if alibi is None else fovea.alibi(_plain(alibi)), q_lens=q_lens,
-                             kv_lens=kv_lens, kv_begins=kv_begins, causal=causal, window=window, offset=offset,
-                             scale=scale, softcap=softcap, mode=mode, out=out, lse=True,
+                             kv_lens=kv_lens, kv_begins=kv_begins, padding=padding, causal=causal, window=window,
+                             offset=offset, scale=scale, softcap=softcap, mode=mode, out=out, lse=True,
                              threads=torch.get_num_threads())
     return out, result.lse
 
@@ -94,11 +94,12 @@ def _save(ctx, inputs, output):
     ctx.rules = causal, left, right, offset, scale
 
 
-def _added_to_scores(query, key, mask, alibi, q_lens, kv_lens, kv_begins, causal, left, right, offset):
+def _added_to_scores(query, key, mask, alibi, q_lens, kv_lens, kv_begins, padding, causal, left, right, offset):
     """All rules and terms as one tensor that broadcasts to (batch, heads, rows, keys); None if there is none."""
     rows = torch.arange(query.shape[2]).view(1, 1, -1, 1)
     keys = torch.arange(key.shape[2]).view(1, 1, 1, -1)
-    q_ends, kv_ends, begins = (None if x is None else x.view(-1, 1, 1, 1) for x in (q_lens, kv_lens, kv_begins))
+    begins = kv_begins if padding is None else padding
+    q_ends, kv_ends, begins = (None if x is None else x.view(-1, 1, 1, 1) for x in (q_lens, kv_lens, begins))
     if offset is None:
         offset = ((key.shape[2] if kv_ends is None else kv_ends) - (query.shape[2] if q_ends is None else q_ends))
     distance = keys - rows - offset  # from the row's own key
@@ -123,9 +124,9 @@ def _added_to_scores(query, key, mask, alibi, q_lens, kv_lens, kv_begins, causal
 
 
 def _backward(ctx, of_o, _):
-    query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins, o, lse = ctx.saved_tensors
+    query, key, value, mask, sink, alibi, *lens, o, lse = ctx.saved_tensors
     *rules, scale = ctx.rules
-    added = _added_to_scores(query, key, mask, alibi, q_lens, kv_lens, kv_begins, *rules)
+    added = _added_to_scores(query, key, mask, alibi, *lens, *rules)
     if added is not None:
         lse = lse.nan_to_num(math.nan, math.inf, 0.0)  # of rows that see no key, as PyTorch has them
     of_inputs = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
@@ -134,7 +135,7 @@ def _backward(ctx, of_o, _):
     if ctx.needs_input_grad[4]:
         weights = (sink.view(-1, 1) - lse).exp()  # of the sink, (batch, heads, rows)
         of_sink = -(weights * (of_o.float() * o.float()).sum(-1)).sum((0, 2))
-    return *of_inputs, None, of_sink, *[None] * 11
+    return *of_inputs, None, of_sink, *[None] * 12
 
 
 torch.library.register_autograd(OPERATOR, _backward, setup_context=_save)

@@ -35,6 +35,8 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
         if position_bias.requires_grad and torch.is_grad_enabled():
             _refuse("position_bias", "requires a gradient, and Fovea has none of it: compute within torch.no_grad()")
         rules["mask"] = _sum(position_bias, rules.get("mask"))
+        if "padding" in rules:  # biases count it
+            rules["kv_begins"] = rules.pop("padding")
     o = fovea.torch.attention(query, key, value, scale=scaling, softcap=softcap,
                               sink=None if s_aux is None else s_aux.float(), **rules)
     return o.transpose(1, 2).contiguous(), None

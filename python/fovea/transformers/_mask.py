@@ -107,7 +107,7 @@ def _rules_of_padding(attention_mask, keys, begin):
         return {"mask": real[:, None, None, :]}  # padding within a sequence
     said = {}
     if begins.any():
-        said["kv_begins"] = begins
+        said["padding"] = begins
     if (ends < keys).any():
         said["kv_lens"] = ends
     return said
