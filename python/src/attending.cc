@@ -27,17 +27,11 @@ attending::attending(nb::handle keywords) : given_(keywords, in_layer) {
 
 /* How many new rows each sequence has. */
 std::vector<int64_t> attending::new_rows(sequences rows) const {
-  std::vector<int64_t> counts(static_cast<size_t>(rows.batch), rows.length);
-  const int32_t *packed = call.problem.cu_seqlens_q;
   nb::handle lens = given_.value("q_lens");
+  std::vector<int64_t> counts =
+      batch_counts(lens.is_valid() ? lens : nb::handle(Py_None), "q_lens", rows.batch, rows.length);
+  const int32_t *packed = call.problem.cu_seqlens_q;
   for (size_t b = 0; packed && b < counts.size(); b++) counts[b] = packed[b + 1] - packed[b];
-  if (!lens.is_valid()) return counts;
-  counts = integers_of(lens, "q_lens");
-  require_count(counts.size(), rows.batch, "q_lens", "one for each batch element");
-  for (size_t b = 0; b < counts.size(); b++)
-    if (counts[b] < 0 || counts[b] > rows.length)
-      refuse("q_lens", "q_lens[%zu] is %jd; it must be from 0 to %jd", b, (intmax_t)counts[b],
-             (intmax_t)rows.length);
   return counts;
 }
 
@@ -75,12 +69,9 @@ void attending::set_positions(const given_positions &given, const fovea_rotary *
     if (!given.first.is_none())
       refuse_unused("first_position", "first_position is given, and a cache, which says where rows are");
     tensors.first_positions = step_->begins.data();
-  } else if (!given.first.is_none() && is_single(given.first)) {
-    tensors.first_position = integer_of(given.first, "first_position");
-  } else if (!given.first.is_none()) {
-    first_positions_ = integers_of(given.first, "first_position");
-    require_count(first_positions_.size(), problem.batch, "first_position", "one for each batch element");
-    tensors.first_positions = first_positions_.data();
+  } else {
+    set_one_or_each(tensors.first_position, tensors.first_positions, first_positions_, given.first,
+                    "first_position", problem.batch);
   }
   struct {
     nb::handle given;

@@ -268,15 +268,7 @@ void cache::append(nb::handle k, nb::handle v, int64_t layer, nb::handle embeddi
   values.read(v, "v");
   int64_t rows = rows_of(keys, "k", batch_, pages_.kv_heads, -1, pages_.qk_dim);
   rows_of(values, "v", batch_, pages_.kv_heads, rows, pages_.v_dim);
-  std::vector<int64_t> counts(static_cast<size_t>(batch_), rows), positions;
-  if (!row_lens.is_none()) {
-    counts = integers_of(row_lens, "row_lens");
-    require_count(counts.size(), batch_, "row_lens", "one for each batch element");
-    for (size_t b = 0; b < counts.size(); b++)
-      if (counts[b] < 0 || counts[b] > rows)
-        refuse("row_lens", "row_lens[%zu] is %jd; it must be from 0 to %jd", b, (intmax_t)counts[b],
-               (intmax_t)rows);
-  }
+  std::vector<int64_t> counts = batch_counts(row_lens, "row_lens", batch_, rows), positions;
   cache_step step(*this, layer, counts, "k");
 
   fovea_new_rows news;

@@ -59,18 +59,10 @@ void encoder_decoder::prepare(nb::handle given, nb::handle to, nb::handle kv_len
   sequences length = sequences_of(memory.memory, memory.memory.axes - 1, "memory", over.call.sequences_kv);
   if (cache.batch() != length.batch)
     refuse("cache", "cache has %jd sequences, and memory has %jd", (intmax_t)cache.batch(), (intmax_t)length.batch);
-  std::vector<int64_t> counts(static_cast<size_t>(length.batch), length.length), places;
+  std::vector<int64_t> counts = batch_counts(kv_lens, "kv_lens", length.batch, length.length), places;
   for (size_t b = 0; problem.cu_seqlens_kv && b < counts.size(); b++)
     counts[b] = problem.cu_seqlens_kv[b + 1] - problem.cu_seqlens_kv[b];
-  if (!kv_lens.is_none()) {
-    counts = integers_of(kv_lens, "kv_lens");
-    require_count(counts.size(), length.batch, "kv_lens", "one for each batch element");
-    for (size_t b = 0; b < counts.size(); b++)
-      if (counts[b] < 0 || counts[b] > length.length)
-        refuse("kv_lens", "kv_lens[%zu] is %jd; it must be from 0 to %jd", b, (intmax_t)counts[b],
-               (intmax_t)length.length);
-    problem.kv_lens = counts.data();
-  }
+  if (!kv_lens.is_none()) problem.kv_lens = counts.data();
   cache_step step(cache, 0, counts, "memory");
   for (size_t b = 0; b < step.begins.size(); b++)
     if (step.begins[b])

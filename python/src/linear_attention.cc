@@ -41,7 +41,7 @@ public:
     v.read(given.v);
     std::vector<int64_t> lens;
     std::vector<int32_t> offsets;
-    int64_t all = q.size('b'), batch = read_sequences(given, all, lens, offsets), tokens = q.size('r');
+    int64_t all = q.size('b'), batch = read_sequences(given, all, offsets), tokens = q.size('r');
     const int64_t heads = layer_.heads, q_heads = layer_.q_heads ? layer_.q_heads : heads;
     q.require({all, q_heads, tokens, layer_.k_dim});
     k.require({all, layer_.k_heads ? layer_.k_heads : heads, tokens, layer_.k_dim});
@@ -74,7 +74,7 @@ public:
       present.write(given.present, given.q, q, element::f32, {batch, heads, layer_.k_dim, layer_.v_dim});
       present.hand_to(t.present, t.present_strides);
     }
-    t.token_lens = lens.empty() ? nullptr : lens.data();
+    t.token_lens = batch_list(lens, given.token_lens, "token_lens", all);
     t.cu_seqlens = offsets.empty() ? nullptr : offsets.data();
     row_execution execution(given.threads);
     compute([&](fovea_error *error) { return fovea_nn_linear_attention_run(&layer_, &t, &execution, error); });
@@ -83,12 +83,8 @@ public:
 
 private:
   /* Returns how many sequences there are. */
-  static int64_t read_sequences(const linear_attention_arguments &given, int64_t batch, std::vector<int64_t> &lens,
+  static int64_t read_sequences(const linear_attention_arguments &given, int64_t batch,
                                 std::vector<int32_t> &offsets) {
-    if (!given.token_lens.is_none()) {
-      lens = integers_of(given.token_lens, "token_lens");
-      require_count(lens.size(), batch, "token_lens", "one for each batch element");
-    }
     if (given.cu_seqlens.is_none()) return batch;
     offsets = offsets_of(given.cu_seqlens, "cu_seqlens");
     if (batch != 1)

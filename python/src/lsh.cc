@@ -46,11 +46,7 @@ public:
     v.hand_to(t.v, t.v_type, t.v_strides);
     y.hand_to(t.y, t.y_type, t.y_strides);
     std::vector<int64_t> lens;
-    if (!lens_given.is_none()) {
-      lens = integers_of(lens_given, "lens");
-      require_count(lens.size(), batch, "lens", "one for each batch element");
-      t.lens = lens.data();
-    }
+    t.lens = batch_list(lens, lens_given, "lens", batch);
     if (wants_buckets) {
       const int64_t sizes[] = {batch, heads, layer_.rounds, length};
       bucket_object = make_tensor(x_given, element::i64, sizes, 4);

@@ -72,11 +72,7 @@ public:
     v.hand_to(t.v, t.v_type, t.v_strides);
     o.hand_to(t.o, t.o_type, t.o_strides);
     std::vector<int64_t> lens;
-    if (!kv_lens.is_none()) {
-      lens = integers_of(kv_lens, "kv_lens");
-      require_count(lens.size(), batch, "kv_lens", "one for each batch element");
-      t.kv_lens = lens.data();
-    }
+    t.kv_lens = batch_list(lens, kv_lens, "kv_lens", batch);
     tensor state;
     if (!state_given.is_none()) {
       const int64_t shape[] = {batch, kv_heads, fovea_nn_performer_state_numbers(layer_.features, v_dim)};
@@ -103,11 +99,7 @@ public:
     y.hand_to(all.y, all.y_type, all.y_strides);
     all.keys = keys;
     std::vector<int64_t> lens;
-    if (!lens_given.is_none()) {
-      lens = integers_of(lens_given, "lens");
-      require_count(lens.size(), batch, "lens", "one for each batch element");
-      all.lens = lens.data();
-    }
+    all.lens = batch_list(lens, lens_given, "lens", batch);
     row_execution execution(threads);
     compute([&](fovea_error *error) { return fovea_nn_performer_features(&layer_, &all, &execution, error); });
     return object;

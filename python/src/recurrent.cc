@@ -49,11 +49,7 @@ public:
       weights.hand_to(t.weights, t.weight_strides);
     }
     std::vector<int64_t> lens, starts, sources;
-    if (!kv_lens.is_none()) {
-      lens = integers_of(kv_lens, "kv_lens");
-      require_count(lens.size(), batch, "kv_lens", "one for each batch element");
-      t.kv_lens = lens.data();
-    }
+    t.kv_lens = batch_list(lens, kv_lens, "kv_lens", batch);
     tensor mask;
     if (!mask_given.is_none()) set_mask(t, mask, mask_given);
     if (!edges.is_none()) {

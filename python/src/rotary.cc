@@ -183,15 +183,8 @@ nb::object apply(const rotary &rotary, nb::handle x, nb::handle positions, nb::h
                       rows.to.data);
   rows.hand_to(rotation);
   std::vector<int64_t> numbers;
-  if (!first_position.is_none()) {
-    if (is_single(first_position)) {
-      rotation.first_position = integer_of(first_position, "first_position");
-    } else {
-      numbers = integers_of(first_position, "first_position");
-      require_count(numbers.size(), rotation.batch, "first_position", "one for each batch element");
-      rotation.first_positions = numbers.data();
-    }
-  }
+  set_one_or_each(rotation.first_position, rotation.first_positions, numbers, first_position, "first_position",
+                  rotation.batch);
   if (!positions.is_none()) {
     if (!first_position.is_none()) refuse_unused("first_position", "first_position is given, and positions, too");
     numbers = integers_of(positions, "positions", true);

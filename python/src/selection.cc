@@ -30,18 +30,8 @@ nb::object select(nb::handle q_given, nb::handle k_given, nb::handle weights_giv
   weights.hand_to(all.weights, all.weight_strides);
   all.causal = causal;
   std::vector<int64_t> offsets, lens;
-  if (!offset.is_none() && is_single(offset)) {
-    all.offset = integer_of(offset, "offset");
-  } else if (!offset.is_none()) {
-    offsets = integers_of(offset, "offset");
-    require_count(offsets.size(), batch, "offset", "one for each batch element");
-    all.offsets = offsets.data();
-  }
-  if (!kv_lens.is_none()) {
-    lens = integers_of(kv_lens, "kv_lens");
-    require_count(lens.size(), batch, "kv_lens", "one for each batch element");
-    all.kv_lens = lens.data();
-  }
+  set_one_or_each(all.offset, all.offsets, offsets, offset, "offset", batch);
+  all.kv_lens = batch_list(lens, kv_lens, "kv_lens", batch);
   row_execution execution(threads);
   compute([&](fovea_error *error) { return fovea_nn_select(&all, &execution, error); });
   return object;

@@ -132,6 +132,30 @@ void require_count(size_t count, int64_t wanted, const char *name, const char *w
     refuse(name, "%s has %zu numbers; it must have %jd, %s", name, count, (intmax_t)wanted, what);
 }
 
+const int64_t *batch_list(std::vector<int64_t> &list, nb::handle given, const char *name, int64_t batch) {
+  if (given.is_none()) return nullptr;
+  list = integers_of(given, name);
+  require_count(list.size(), batch, name, "one for each batch element");
+  return list.data();
+}
+
+std::vector<int64_t> batch_counts(nb::handle given, const char *name, int64_t batch, int64_t most) {
+  std::vector<int64_t> counts(static_cast<size_t>(batch), most);
+  if (!given.is_none()) batch_list(counts, given, name, batch);
+  for (size_t b = 0; b < counts.size(); b++)
+    if (counts[b] < 0 || counts[b] > most)
+      refuse(name, "%s[%zu] is %jd; it must be from 0 to %jd", name, b, (intmax_t)counts[b], (intmax_t)most);
+  return counts;
+}
+
+void set_one_or_each(int64_t &one, const int64_t *&each, std::vector<int64_t> &list, nb::handle given,
+                     const char *name, int64_t batch) {
+  if (!given.is_none() && is_single(given))
+    one = integer_of(given, name);
+  else
+    each = batch_list(list, given, name, batch);
+}
+
 std::vector<int32_t> offsets_of(nb::handle value, const char *name) {
   std::vector<int64_t> numbers = integers_of(value, name);
   if (numbers.size() < 2)

@@ -40,6 +40,16 @@ std::vector<int64_t> integers_of(nb::handle value, const char *name, bool any_ax
 /* The same for numbers: a list, or a contiguous tensor of float32 or float64 with one axis. */
 std::vector<double> numbers_of(nb::handle value, const char *name);
 
+/* A list with a number for each batch element; None: NULL. `list` has the numbers. */
+const int64_t *batch_list(std::vector<int64_t> &list, nb::handle given, const char *name, int64_t batch);
+
+/* The same, each from 0 to `most`; None: `most` for all. */
+std::vector<int64_t> batch_counts(nb::handle given, const char *name, int64_t batch, int64_t most);
+
+/* Sets `one` to a number for all batch elements, or `each` to such a list; None: neither. */
+void set_one_or_each(int64_t &one, const int64_t *&each, std::vector<int64_t> &list, nb::handle given,
+                     const char *name, int64_t batch);
+
 /* Where each sequence of a packed batch begins, and the last ends: numbers that never decrease. */
 std::vector<int32_t> offsets_of(nb::handle value, const char *name);
 
