@@ -122,6 +122,15 @@ def test_results(name, side):
     assert error_of(model_of(name), name, side) < TOLERANCE
 
 
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt-oss"])
+def test_bfloat16(name):
+    model, inputs = model_of(name), inputs_of(name, "left")
+    expected = output(model, "eager", inputs)[padding("left")]
+    found = output(model.bfloat16(), "fovea", inputs)[padding("left")]
+    assert found.dtype == torch.bfloat16
+    assert float((found - expected).norm() / expected.norm()) < 0.05
+
+
 # ---- Planted faults ----------------------------------------------------------------------------------------------
 
 

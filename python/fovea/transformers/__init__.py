@@ -7,7 +7,7 @@ OLDEST, NEWER = (5, 24), (6, 0)  # what is known: from the first on, before the 
 
 if not OLDEST <= tuple(int(number) for number in transformers.__version__.split(".")[:2]) < NEWER:
     raise ImportError(f"transformers is {transformers.__version__}; fovea.transformers needs "
-                      f"{OLDEST[0]}.{OLDEST[1]} or newer, and older than {NEWER[0]}")
+                      f"{OLDEST[0]}.{OLDEST[1]} or newer, and older than {NEWER[0]}.{NEWER[1]}")
 
 # pylint: disable=wrong-import-position
 from ._attention import attention
