@@ -80,7 +80,6 @@ public:
     if (first.wants_more() || first.problem.state)
       refuse_unused("lse", "lse, state or another output beside O is wanted, which differential attention has not");
     first.make_outputs(q1);
-    second.follow(first);
     second.read(q2, k2, v, keywords, in_attention);
     second.problem.o_type = first.problem.o_type;
     second.problem.o_strides = first.problem.o_strides;

@@ -142,6 +142,10 @@ def test_differential():
     reference.close(o, expected, 5e-5)
     assert layer(q1, k1, q2, k2, v, causal=True, threads=2).tobytes() == o.tobytes()
     assert layer(*(x[1] for x in (q1, k1, q2, k2, v)), causal=True).tobytes() == o[1].tobytes()
+    padded = layer(q1, k1, q2, k2, v, causal=True, padding=[0, 3])
+    assert padded[0].tobytes() == o[0].tobytes()
+    alone = layer(q1[1], k1[1, :, 3:], q2[1], k2[1, :, 3:], v[1, :, 3:], causal=True, offset=-3)
+    assert padded[1].tobytes() == alone.tobytes()
     with pytest.raises(fovea.ArgumentError, match="k is not as the plan"):
         layer(q1, k1, q2, k2.astype(np.float16), v)
     with pytest.raises(fovea.UnusedError, match="lse"):
