@@ -115,7 +115,10 @@ need_packages() {
   fi
   for group in "$@"; do
     case $group in
-      matrix) need_cmocka_for aarch64 || return 1 ;;
+      matrix)
+        need_cmocka_for aarch64 || return 1
+        need_libcrypto_for aarch64 arm64 || echo "note: no libcrypto for aarch64, so two examples are not tested there"
+        ;;
       armv7 | riscv64 | mingw) need_cmocka_for "$group" || return 1 ;;
     esac
   done
@@ -124,44 +127,57 @@ need_packages() {
 # Builds cmocka for another architecture: the distribution's source, verified by apt, is cross-compiled below build/.
 # The system's lists of sources, architectures and packages do not change.
 need_cmocka_for() { # architecture: the name of its preset
-  local root=$PWD/build/$1-sysroot apt=$PWD/build/$1-apt
-  [ -e "$root/usr/include/cmocka.h" ] && return 0
+  [ -e "build/$1-sysroot/usr/include/cmocka.h" ] || make_for "$1" cmocka build_cmocka "deb-src $(server_of libcmocka-dev)"
+}
+
+# Unpacks libcrypto for another architecture, a static library, from the distribution's package.
+need_libcrypto_for() { # architecture: the name of its preset, and Debian's
+  [ -e "build/$1-sysroot/usr/include/openssl" ] ||
+    make_for "$1" libcrypto unpack_libcrypto "deb $(server_of libssl-dev)" \
+      -o "APT::Architecture=$2" -o "APT::Architectures=$2"
+}
+
+# Calls a function with the preset, a folder, the root of the preset's libraries and options for apt.
+make_for() { # preset, what, function, line for apt's list of sources, options for apt
+  local root=$PWD/build/$1-sysroot apt=$PWD/build/$1-apt options
   if ! has_command apt-get; then
-    echo "Missing: cmocka for $1, installed into $root/usr" >&2
+    echo "Missing: $2 for $1, installed into $root/usr" >&2
     return 1
   fi
-  echo "Building cmocka for $1"
+  echo "Making $2 for $1"
   rm -rf "$apt"
   mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
   : >"$apt/status"
-  cmocka_source >"$apt/sources.list"
-  if ! build_cmocka "$1" "$apt" "$root" >"$apt/log" 2>&1; then
+  echo "$4" >"$apt/sources.list"
+  options=(-qq -o APT::Sandbox::User= -o Dir::State="$apt/state" -o Dir::State::status="$apt/status"
+    -o Dir::Cache="$apt/cache" -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null "${@:5}")
+  if ! { apt-get "${options[@]}" update && "$3" "$1" "$apt" "$root" "${options[@]}"; } >"$apt/log" 2>&1; then
     tail -n 20 "$apt/log" >&2
     return 1
   fi
   rm -rf "$apt"
 }
 
-build_cmocka() { # architecture, apt's folder, root
-  local options=(-qq -o APT::Sandbox::User= -o Dir::State="$2/state" -o Dir::State::status="$2/status"
-    -o Dir::Cache="$2/cache" -o Dir::Etc::SourceList="$2/sources.list" -o Dir::Etc::SourceParts=/dev/null)
-  apt-get "${options[@]}" update &&
-    (cd "$2" && apt-get "${options[@]}" source --download-only cmocka && cmake -E tar xf cmocka_*.orig.tar.?z) &&
+build_cmocka() { # preset, apt's folder, root, options for apt
+  (cd "$2" && apt-get "${@:4}" source --download-only cmocka && cmake -E tar xf cmocka_*.orig.tar.?z) &&
     cmake -G Ninja -S "$2"/cmocka-* -B "$2/build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchain-$1.cmake" \
       -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_INSTALL_PREFIX="$3/usr" -DWITH_EXAMPLES=OFF &&
     cmake --build "$2/build" --target install
 }
 
-# Prints a line for apt's list of sources: the server that this system has cmocka from, or the distribution's own.
-cmocka_source() {
+unpack_libcrypto() { # preset, apt's folder, root, options for apt
+  (cd "$2" && apt-get "${@:4}" download libssl-dev && dpkg-deb -x libssl-dev_*.deb "$3")
+}
+
+# Prints the server that this system has a package from, or the distribution's own, as apt's list of sources has it.
+server_of() { # package
   local where server suite=main keyring
   # shellcheck disable=SC1091
   . /etc/os-release
-  where=$(apt-cache policy libcmocka-dev | awk '/ Packages$/ { sub("/", " ", $3); print $2, $3; exit }')
+  where=$(apt-cache policy "$1" | awk '/ Packages$/ { sub("/", " ", $3); print $2, $3; exit }')
   case $ID in
     ubuntu) server=http://archive.ubuntu.com/ubuntu suite=universe keyring=ubuntu ;;
     *) server=http://deb.debian.org/debian keyring=debian ;;
   esac
-  echo "deb-src [signed-by=/usr/share/keyrings/$keyring-archive-keyring.gpg]" \
-    "${where:-$server ${VERSION_CODENAME:-sid} $suite}"
+  echo "[signed-by=/usr/share/keyrings/$keyring-archive-keyring.gpg] ${where:-$server ${VERSION_CODENAME:-sid} $suite}"
 }
