@@ -61,7 +61,11 @@ void vectors_open(const char *directory) {
   out.directory = directory;
   snprintf(path, sizeof path, "%s/manifest.json", directory);
   out.manifest = create(path);
-  fprintf(out.manifest, "{\n \"specification\": \"docs/numerics.md\",\n \"version\": \"1.0\",\n \"vectors\": [");
+  fprintf(
+      out.manifest,
+      "{\n \"specification\": \"docs/numerics.md\",\n \"version\": \"1.0\",\n \"never_changes\": \"name, clauses, "
+      "parameters, inputs and expected bits of each vector whose first clause is a section from 1 to 16\",\n "
+      "\"vectors\": [");
 }
 
 void vectors_close(void) {
