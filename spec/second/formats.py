@@ -37,10 +37,10 @@ def symmetric(x, bias):
     return (np.minimum(np.floor(x * inverse(d) + F(bias + 0.5)), F(2 * bias - 1)) - F(bias)) * half(d)
 
 
-def minimum(x, last):
-    """q4_1 and q5_1."""
+def minimum(x, last, whole_of=lambda y: np.floor(y + F(0.5)), store=half):
+    """q4_1 and q5_1; NEAREST, MINIMUM."""
     d = (np.max(x) - np.min(x)) / F(last)
-    return fma(np.minimum(np.floor((x - np.min(x)) * inverse(d) + F(0.5)), F(last)), half(d), half(np.min(x)))
+    return fma(np.minimum(whole_of((x - np.min(x)) * inverse(d)), F(last)), store(d), store(np.min(x)))
 
 
 def iq4_nl(x):
@@ -61,9 +61,10 @@ def whole(x, least):
     return np.rint(x * inverse(d if d else least)) * (d if d else least)
 
 
-def openvino(x, last, channel=False):
+def zero_point(x, last, channel=False, least=LEAST):
+    """OpenVINO; NEAREST, ZERO."""
     width = np.max(x) - np.min(x)
-    scale = (width * (F(1) / F(last)) if channel else width / F(last)) or LEAST
+    scale = (width * (F(1) / F(last)) if channel else width / F(last)) or least
     zero = F(0) - np.min(x) / scale
     return (np.clip(np.rint(fma(x, F(1) / scale, zero)), F(0), F(last)) - zero) * scale
 
@@ -93,8 +94,10 @@ FORMATS = {
     "q4_0": (32, lambda x: symmetric(x, 8)), "q5_0": (32, lambda x: symmetric(x, 16)),
     "q4_1": (32, lambda x: minimum(x, 15)), "q5_1": (32, lambda x: minimum(x, 31)),
     "q8_kv": ("row", lambda x: whole(x, F(0))), "openvino_i8": ("row", lambda x: whole(x, LEAST)),
-    "openvino_u8": (32, lambda x: openvino(x, 255)), "openvino_u4": (32, lambda x: openvino(x, 15)),
-    "openvino_u8_channel": ("dim", lambda x: openvino(x, 255, True)), "kivi_k4": ("dim", lambda x: kivi(x, 15)),
+    "nearest_minimum": (32, lambda x: minimum(x, 255, np.rint, F)),
+    "nearest_zero": (32, lambda x: zero_point(x, 15, least=np.max(np.abs(x)))),
+    "openvino_u8": (32, lambda x: zero_point(x, 255)), "openvino_u4": (32, lambda x: zero_point(x, 15)),
+    "openvino_u8_channel": ("dim", lambda x: zero_point(x, 255, True)), "kivi_k4": ("dim", lambda x: kivi(x, 15)),
     "kivi_k2": ("dim", lambda x: kivi(x, 3)), "kivi_v4": (32, lambda x: kivi(x, 15)),
     "ort_s8": ("row", lambda x, s: fixed(x, s, -128, 127)), "ort_u4": ("row", lambda x, s: fixed(x, s, -8, 7)),
     "e4m3": ("row", lambda x, s: fp8(x / s, 3, -6, 448) * s),

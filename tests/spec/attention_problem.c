@@ -317,10 +317,11 @@ static void write_rows(const struct attention *p, struct row *rows) {
 void write_attention_problem(const struct attention *p) {
   struct generator generator = {0};
   for (const char *letter = p->name; *letter; letter++) generator.state = generator.state * 31 + (uint64_t)*letter;
-  struct numbers numbers = {.q = random_numbers(&generator, p->type, p->rows * p->qk_dim, p->gain != 0 ? p->gain : 2),
-                            .k = random_numbers(&generator, p->type, p->keys * p->qk_dim, 2),
-                            .v = random_numbers(&generator, p->type, p->keys * p->v_dim, 2),
-                            .mask = make_mask(&generator, p)};
+  struct numbers numbers = {
+      .q = random_numbers(&generator, p->type, p->rows * p->qk_dim, p->gain != 0 ? p->gain : 2),
+      .k = random_numbers(&generator, p->type, p->keys * p->qk_dim, 2),
+      .v = random_numbers(&generator, p->type, p->keys * p->v_dim, 2),
+      .mask = make_mask(&generator, p)};
   struct tables tables = {.row_scales = room(p->rows, sizeof(double))};
   for (int64_t i = 0; i < p->rows; i++) tables.row_scales[i] = 1 + 0.5 * (double)generator_uniform(&generator);
   for (int i = 0; i < BEFORE + 1 + AFTER; i++) tables.relative[i] = 3 * generator_uniform(&generator);

@@ -1,6 +1,7 @@
 /* Vectors of quantised caches: numbers that are written to a cache and read again, and attention over such numbers. */
 #include "contract.h"
 #include "formats/contract_formats.h"
+#include "formats/nearest.h"
 #include "support/generator.h"
 #include "vectors.h"
 
@@ -70,16 +71,39 @@ static void write_attention_over(const float *x, const float *y) {
   vector_numbers(EXPECTED, "lse", FOVEA_F32, &lse, 1, 0);
 }
 
+/* Random numbers; in each third row twice as large, and so on; one row of equal numbers. */
+static void fill(float *x, uint64_t seed) {
+  struct generator generator = {seed};
+  for (int64_t i = 0; i < KEYS * DIM; i++) {
+    const float number = generator_uniform(&generator), half = (float)generator_below(&generator, 509) - 254;
+    x[i] = rounded_number(FOVEA_F16, ldexpf(number, (int)(i / DIM % 3)));
+    if (i / DIM % 8 == 3) x[i] = (i % 32 == 0 ? 254 : half) * 0x1p-7f; /* codes of 8 bits have ties */
+    if (i / DIM == 4) x[i] = 0.3125f;
+  }
+}
+
+/* NEAREST in groups of 32, with zeros or minima, read by section 15. */
+static void write_nearest(const char *name, fovea_code code, fovea_formula formula, const float *x) {
+  static float y[KEYS * DIM];
+  const fovea_format format = {.code = code, .formula = formula, .scale_type = FOVEA_F32};
+  for (int64_t i = 0; i < KEYS * DIM; i++) {
+    const struct nearest_group group = nearest_measure(&format, x + i / 32 * 32, 32);
+    const float number = (float)nearest_code(&format, &group, x[i]), above = number - group.zero;
+    y[i] = formula == FOVEA_FORMULA_ZERO ? above * group.scale : fmaf(number, group.scale, group.zero);
+  }
+  char vector[64] = "cache_";
+  vector_begin(strcat(vector, name), "cache", "14 15");
+  vector_word("format", name);
+  vector_numbers(INPUT, "x", FOVEA_F16, x, KEYS, DIM);
+  vector_numbers(EXPECTED, "numbers", FOVEA_F32, y, KEYS, DIM);
+  vector_end();
+}
+
 void write_caches(void) {
   static float x[KEYS * DIM], y[KEYS * DIM];
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
     char name[64] = "cache_";
-    struct generator generator = {f};
-    for (int64_t i = 0; i < KEYS * DIM; i++) {
-      const float number = generator_uniform(&generator), half = (float)generator_below(&generator, 509) - 254;
-      x[i] = rounded_number(FOVEA_F16, ldexpf(number, (int)(i / DIM % 3)));
-      if (i / DIM % 8 == 3) x[i] = (i % 32 == 0 ? 254 : half) * 0x1p-7f; /* codes of 8 bits have ties */
-    }
+    fill(x, f);
     read_written(f, x, y);
     vector_begin(strcat(name, formats[f].name), "cache", "14 15");
     vector_word("format", formats[f].name);
@@ -89,4 +113,7 @@ void write_caches(void) {
     if (formats[f].preset == CONTRACT_Q8_0) write_attention_over(x, y);
     vector_end();
   }
+  fill(x, 100);
+  write_nearest("nearest_minimum", FOVEA_CODE_U8, FOVEA_FORMULA_MINIMUM, x);
+  write_nearest("nearest_zero", FOVEA_CODE_U4, FOVEA_FORMULA_ZERO, x);
 }
