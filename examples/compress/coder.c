@@ -73,5 +73,5 @@ void coder_take(struct coder *coder, uint64_t before, uint64_t chance) {
 }
 
 bool coder_is_done(const struct coder *coder) {
-  return coder->room == coder->count;
+  return coder->room == coder->count && coder->code == coder->low;
 }

@@ -69,11 +69,10 @@ class Receipts(unittest.TestCase):
                 self.assertEqual(status, 0, err)
         self.assert_verified(self.receipt, "--threads", 1)
 
-    def test_written_by_other_sets(self):
-        for isa in ("scalar", "avx2"):
-            other = self.folder / f"by_{isa}"
-            self.write(other, "--isa", isa)
-            self.assertEqual(other.read_text(), self.receipt.read_text())
+    def test_written_by_portable_code(self):
+        other = self.folder / "by_scalar"
+        self.write(other, "--isa", "scalar")
+        self.assertEqual(other.read_text(), self.receipt.read_text())
 
     def test_kept(self):
         """A receipt that AVX-512 wrote with 2 threads: the same on every machine."""
