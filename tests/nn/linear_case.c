@@ -108,7 +108,8 @@ void assert_linear_layer(struct linear_layer *layer, const fovea_execution *exec
 void check_linear_case(const struct linear_case *c, struct generator *generator) {
   struct linear_layer layer;
   linear_layer_create(&layer, c, generator);
-  for (const char *const *isa = usable_isas(); *isa; isa++) {
+  const int pairs = c->weight_type == FOVEA_BF16 && (c->mode == FOVEA_MODE_BF16 || c->x_type == FOVEA_BF16);
+  for (const char *const *isa = pairs ? usable_isas() : whole_isas(); *isa; isa++) {
     assert_linear_layer(&layer, on_isa(*isa));
   }
   linear_layer_destroy(&layer);

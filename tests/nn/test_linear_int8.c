@@ -4,6 +4,7 @@
 #include "nn/coded_weights.h"
 #include "nn/contract_functions.h"
 #include "nn/contract_nn.h"
+#include "nn/int8_names.h"
 #include "nn/layer.h"
 #include "support/check.h"
 #include "support/error_says.h"
@@ -122,7 +123,7 @@ static void assert_layer(struct int8_layer *layer, const fovea_execution *execut
 static void check_case(const struct int8_case *c, struct generator *generator) {
   struct int8_layer layer;
   layer_create(&layer, c, generator);
-  for (const char *const *isa = usable_names(); *isa; isa++) {
+  for (const char *const *isa = int8_names(); *isa; isa++) {
     assert_layer(&layer, execution_of(*isa, 1));
     assert_layer(&layer, execution_of(*isa, 3));
   }
@@ -197,7 +198,7 @@ static void test_extremes(void **state) {
       layer.x.numbers[d] = number;
     }
     expect(&layer);
-    for (const char *const *isa = usable_names(); *isa; isa++) assert_layer(&layer, execution_of(*isa, 1));
+    for (const char *const *isa = int8_names(); *isa; isa++) assert_layer(&layer, execution_of(*isa, 1));
     layer_destroy(&layer);
   }
 }
@@ -224,7 +225,7 @@ static void test_special_rows(void **state) {
     }
     layer.linear.bias = with_more ? layer.bias : NULL;
     expect(&layer);
-    for (const char *const *isa = usable_names(); *isa; isa++) assert_layer(&layer, execution_of(*isa, 1));
+    for (const char *const *isa = int8_names(); *isa; isa++) assert_layer(&layer, execution_of(*isa, 1));
     layer_destroy(&layer);
   }
 }
@@ -265,7 +266,7 @@ static void test_attention(void **state) {
   fovea_nn_attention_init(&attention, &layers[0], &layers[1], &layers[2], &layers[3]);
   fovea_problem_init(&problem, BATCH, HEADS, HEADS, 1, 1, DIM / HEADS, DIM / HEADS);
   fovea_nn_attention_tensors_init(&tensors, x, y);
-  for (const char *const *isa = usable_names(); *isa; isa++) {
+  for (const char *const *isa = int8_names(); *isa; isa++) {
     for (int threads = 1; threads <= 3; threads += 2) {
       fovea_execution *execution = execution_of(*isa, threads);
       size_t size = 0;
@@ -298,7 +299,7 @@ static void test_scratch(void **state) {
                                 .has_offsets = i > 1};
     struct int8_layer layer;
     layer_create(&layer, &c, &generator);
-    for (const char *const *isa = usable_names(); *isa; isa++) {
+    for (const char *const *isa = int8_names(); *isa; isa++) {
       for (int threads = 1; threads <= 3; threads++) {
         fovea_execution *execution = execution_of(*isa, threads);
         fovea_error error;

@@ -2,6 +2,7 @@
  * instruction sets; and what it refuses. */
 #include "nn/coded_weights.h"
 #include "nn/contract_nn.h"
+#include "nn/int8_names.h"
 #include "nn/layer.h"
 #include "support/check.h"
 #include "support/error_says.h"
@@ -32,7 +33,7 @@ static void check_quantise(int64_t in, int64_t out, fovea_type type, int special
   fovea_nn_linear_init(&linear, in, out, weights.memory.data);
   linear.weight_type = type;
   linear.weight_stride = weights.stride;
-  for (const char *const *isa = usable_names(); *isa; isa++) {
+  for (const char *const *isa = int8_names(); *isa; isa++) {
     memset(quantised.data, 0xa5, size);
     if (fovea_nn_quantise(&linear, quantised.data, execution_of(*isa, 2), &error) != FOVEA_OK)
       fail_msg("%s", error.text);
