@@ -8,7 +8,8 @@
 # with FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran.
 # If the CPU does not have it, the test exits with 77, which ctest reports as skipped.
 #
-# If tests of another architecture run through an emulator, FOVEA_TEST_EMULATED is set.
+# If tests of another architecture run through an emulator, FOVEA_TEST_EMULATED is set. Then, and in debug builds, which
+# have sanitizers, FOVEA_TEST_SLOW is set, too: tests take fewer sizes (USUAL_OR_SLOW in a source).
 #
 # A test runs on this machine. Tests that say EVERYWHERE run on other targets, too: they compare kernels with contracts,
 # or ask the compiler, the system or the size of words. What src/ makes of kernels is the same everywhere, and is tested
@@ -48,6 +49,9 @@ function(fovea_register_test NAME)
   endif()
   if(CMAKE_CROSSCOMPILING)
     list(APPEND arg_ENVIRONMENT FOVEA_TEST_EMULATED=1)
+  endif()
+  if(CMAKE_CROSSCOMPILING OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+    list(APPEND arg_ENVIRONMENT FOVEA_TEST_SLOW=1)
   endif()
   if(WIN32) # where wine looks for the library
     list(APPEND arg_ENVIRONMENT WINEPATH=Z:${PROJECT_BINARY_DIR})

@@ -85,10 +85,10 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
   trial_destroy(&first);
 }
 
-/* Emulated systems take one pair in four, each call others: all pairs meet all numbers on this machine's own sets. */
+/* Where programs are slow, each call takes one pair in four, and the next call others: elsewhere all pairs meet all numbers. */
 void run_changed_in(const int *modes, change *change_it, float number, comparison *check) {
   static int calls = 0;
-  const int step = USUAL_OR_EMULATED(1, 4);
+  const int step = USUAL_OR_SLOW(1, 4);
   calls++;
   for (int i = 0; modes[i] != 0; i++) {
     if ((i + calls) % step != 0) continue;

@@ -51,10 +51,10 @@ static void check_layer(const struct drawn_codes *coded, const struct coded_rows
   matrix_destroy(&bias);
 }
 
-/* Each format: few rows, a tile, several tiles. Under emulators each number of rows meets one size in three. */
+/* Each format: few rows, a tile, several tiles. Where programs are slow, each number of rows meets one size in three. */
 static void test_layers(void **state) {
   static const int64_t rows[] = {1, 2, 3, 4, 5, 16, 40};
-  const size_t step = USUAL_OR_EMULATED(1, 3);
+  const size_t step = USUAL_OR_SLOW(1, 3);
   struct generator generator = {32};
   (void)state;
   for (int format = 0; format < FORMATS; format++) {

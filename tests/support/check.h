@@ -13,7 +13,7 @@
 /* Sizes and counts of a test: usual ones, or long ones if FOVEA_TEST_LONG is in the environment. */
 #define USUAL_OR_LONG(usual, long) (getenv("FOVEA_TEST_LONG") == NULL ? (usual) : (long))
 
-/* The same for programs that run through an emulator, where they take much longer. */
-#define USUAL_OR_EMULATED(usual, emulated) (getenv("FOVEA_TEST_EMULATED") == NULL ? (usual) : (emulated))
+/* The same for programs that are slow: through an emulator, or with sanitizers. */
+#define USUAL_OR_SLOW(usual, slow) (getenv("FOVEA_TEST_SLOW") == NULL ? (usual) : (slow))
 
 #endif

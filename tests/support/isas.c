@@ -64,9 +64,10 @@ static int acts_like_another(const char *const *names, int i, const fovea_proble
 }
 
 /* Whether portable C is left out: it computes one in five of the problems that take it long, where it is not alone.
- * All tests together would else spend a quarter of their time there. */
+ * All tests together would else spend a quarter of their time there, and with sanitizers most of it. */
 static int is_left_out(const char *isa, const fovea_problem *problem) {
-  const double long_work = USUAL_OR_LONG(2e5, 4e6); /* multiply-adds: some milliseconds, or more if emulated */
+  const double long_work =
+      USUAL_OR_SLOW(USUAL_OR_LONG(2e5, 4e6), 2e4); /* multiply-adds: some milliseconds, or less */
   static int long_problems = 0;
   const double rows = (double)problem->batch * (double)problem->heads * (double)problem->q_len;
   const double work = rows * (double)problem->kv_len * (double)(problem->qk_dim + problem->v_dim);

@@ -267,7 +267,7 @@ static struct shape random_shape(struct generator *g) {
 static void test_bits(void **state) {
   (void)state;
   struct generator generator = {1};
-  for (int i = 0; i < USUAL_OR_LONG(60, 500); i++) {
+  for (int i = 0; i < USUAL_OR_SLOW(USUAL_OR_LONG(60, 500), 30); i++) {
     const struct shape s = random_shape(&generator);
     check(&s, &generator);
   }
@@ -281,7 +281,7 @@ static void test_sizes(void **state) {
     for (int64_t heads = 1; heads <= 16; heads *= 2)
       for (int64_t dim = 4; dim <= 64; dim *= 2) {
         const struct shape s = {.kind = (fovea_nn_graph_kind)kind,
-                                .nodes = 40,
+                                .nodes = 15,
                                 .sources = 33,
                                 .heads = heads,
                                 .dim = dim,
