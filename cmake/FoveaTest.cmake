@@ -22,16 +22,20 @@
 
 find_package(Threads REQUIRED)
 
-# fovea_hasten_contracts(<file>...): in debug builds, compiles contracts, plain C that tests compare the library with, for
-# speed and without sanitizers. Sanitizers are there to watch the library, and tests would spend most of their time in
-# contracts. On x86-64 fmaf() is an instruction then. Optimised builds call libm, since their test_cpu also runs on CPUs
-# without FMA. Call it in the directory of the targets: only there do the properties of these files count.
+# fovea_hasten_contracts(<file>...): compiles contracts, plain C that tests compare the library with, for speed: tests would
+# spend most of their time in contracts. On an x86-64 CPU with FMA, fmaf() is an instruction then. In debug builds contracts
+# have no sanitizers, which are there to watch the library. Call it in the directory of the targets: only there do the
+# properties of these files count.
 function(fovea_hasten_contracts)
-  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-    return()
+  set(options "")
+  set(flags "")
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    list(APPEND options -O2 -fno-sanitize=all)
   endif()
-  set(options -O2 -fno-sanitize=all)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  if(NOT CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo flags LIMIT_COUNT 1 REGEX "^flags.* fma ")
+  endif()
+  if(flags)
     list(APPEND options -mfma)
   endif()
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}")

@@ -35,7 +35,7 @@ check_model() { # model, the expected kernel, "digests" if they are compared, to
     echo "$model: $chosen is chosen, not $2"
     exit 1
   fi
-  if ! log=$(on_cpu "$model" "$build/tests/test_cpu" here 2>&1); then
+  if ! log=$(on_cpu "$model" "$build/tests/processes/test_cpu" here 2>&1); then
     echo "$model: $log"
     exit 1
   fi
