@@ -19,19 +19,28 @@ if [[ $1 == *" warnings" ]]; then
   done
   exit
 fi
+sources=(src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c tools/fovea/*.c)
 # Float arithmetic outside kernels has no product that a compiler could fuse with a sum (src/README.md).
 if [[ $compiler == *-ffp-contract=fast* ]]; then
-  for file in src/{cache,rotary,run,state}/*.c src/feature/score_terms.c nn/variants/{linformer,performer}.c; do
-    # shellcheck disable=SC2086
-    $compiler -Iinclude -I. -c -o "$program.o" "$file"
-    if objdump -d "$program.o" | grep -m 3 -E '[[:space:]]vfn?m(add|sub)'; then
-      echo "$compiler: $file has a product that is fused with a sum"
-      exit 1
-    fi
+  all=("${sources[@]}") sources=()
+  for file in "${all[@]}"; do
+    case $file in
+      src/cache/* | src/rotary/* | src/run/* | src/state/* | src/feature/score_terms.c | nn/variants/linformer.c | nn/variants/performer.c)
+        object=$program-$(basename "$file").o
+        # shellcheck disable=SC2086
+        $compiler -Iinclude -I. -c -o "$object" "$file"
+        if objdump -d "$object" | grep -m 3 -E '[[:space:]]vfn?m(add|sub)'; then
+          echo "$compiler: $file has a product that is fused with a sum"
+          exit 1
+        fi
+        file=$object
+        ;;
+    esac
+    sources+=("$file")
   done
 fi
 # shellcheck disable=SC2086
-$compiler -Iinclude -I. -o "$program" src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c tools/fovea/*.c -lm
+$compiler -Iinclude -I. -o "$program" "${sources[@]}" -lm
 case $compiler in
   *aarch64*) emulator="qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
   *arm*) emulator="qemu-arm -L /usr/arm-linux-gnueabihf" ;;
