@@ -63,15 +63,20 @@ static int acts_like_another(const char *const *names, int i, const fovea_proble
   return 0;
 }
 
+static double work_of(const fovea_problem *problem) {
+  const double rows = (double)problem->batch * (double)problem->heads * (double)problem->q_len;
+  return rows * (double)problem->kv_len * (double)(problem->qk_dim + problem->v_dim);
+}
+
 /* Whether portable C is left out: it computes one in five of the problems that take it long, where it is not alone.
- * All tests together would else spend a quarter of their time there, and with sanitizers most of it. */
+ * All tests together would else spend a quarter of their time there, and more where they are slow: there any call without
+ * a problem counts as long. */
 static int is_left_out(const char *isa, const fovea_problem *problem) {
   const double long_work =
       USUAL_OR_SLOW(USUAL_OR_LONG(2e5, 4e6), 2e4); /* multiply-adds: some milliseconds, or less */
   static int long_problems = 0;
-  const double rows = (double)problem->batch * (double)problem->heads * (double)problem->q_len;
-  const double work = rows * (double)problem->kv_len * (double)(problem->qk_dim + problem->v_dim);
-  return strcmp(isa, "scalar") == 0 && work > long_work && long_problems++ % 5 != 0;
+  const int is_long = problem ? work_of(problem) > long_work : USUAL_OR_SLOW(0, 1);
+  return strcmp(isa, "scalar") == 0 && is_long && long_problems++ % 5 != 0;
 }
 
 /* Each type and pair of modes has a list of its own, so that a list stays while tests ask for others. */
@@ -81,12 +86,13 @@ static const char *const *list_different(const char *names[LISTS][ISA_COUNT + 1]
                                          const fovea_problem *problem) {
   fovea_problem plain;
   fovea_problem_init(&plain, 1, 1, 1, 1, 1, 1, 1);
+  const fovea_problem *given = problem;
   if (problem == NULL) problem = &plain;
   const char **different =
       names[((int)problem->q_type * 3 + (int)problem->modes.score) * 3 + (int)problem->modes.value];
   int count = 0;
   for (int i = 0; all[i] != NULL; i++)
-    if (!acts_like_another(all, i, problem) && (count == 0 || !is_left_out(all[i], problem)))
+    if (!acts_like_another(all, i, problem) && (count == 0 || !is_left_out(all[i], given)))
       different[count++] = all[i];
   different[count] = NULL;
   return different;

@@ -16,7 +16,7 @@ const char *const *whole_isas(void);
 
 /* The same, without names that would run this problem by the very functions and tiles of another one in the list:
  * tables of a set that differ in other modes only, and pairs of a type that Q does not have. Of long problems few
- * have portable C. NULL stands for an exact problem of f32, and for calls on rows, which have no problem. */
+ * have portable C; where tests are slow, also of calls with NULL. NULL stands for an exact problem of f32, and for calls on rows, which have no problem. */
 const char *const *usable_isas_for(const fovea_problem *problem);
 const char *const *whole_isas_for(const fovea_problem *problem);
 
