@@ -66,6 +66,13 @@ costs in accuracy."""),
 Small calls have one row and one key, so what they take is the way there and back. The model is that of
 [docs/python.md](../../docs/python.md#a-model-that-is-faster); its column says how many times as long PyTorch takes alone:
 below 1, in bold, PyTorch is faster. [bench/python](../python/README.md) says how this is measured."""),
+    Kind("one_answer-peers-", "peers/one_answer_report.py", "A sentence model in PyTorch with and without one_answer()", """\
+Tokens to vectors by a model of all-MiniLM-L6-v2's sizes in PyTorch: `minilm/b16_t64` is 16 texts of 64 tokens. `x` says
+how many times as long PyTorch takes alone; below 1, in bold, it is faster alone.
+[Peers](../peers/README.md#with-and-without-one_answer) says how this is measured."""),
+    Kind("one_answer_hashes-peers-", "peers/one_answer_hashes_report.py", "Hashes with and without one_answer()", """\
+The first six digits of the SHA-256 of one sentence's vector, by all-MiniLM-L6-v2 in PyTorch: alone, and as one of 3 and of
+16. [Peers](../peers/README.md#with-and-without-one_answer) says how."""),
     Kind("patterns-", "tables.py patterns", "Patterns, score terms, outputs and graphs", """\
 `of the speed without` is the speed over the visible pairs, beside the same shape where every row sees every key: nearer
 to 1 is better. `time over plain` is the time with a score term or an output over the time without: nearer to 1 is better.

@@ -5,6 +5,7 @@ import re
 from statistics import median
 
 import formats as cache_formats
+import hashes
 import language_models
 import measurements
 import modes
@@ -77,6 +78,11 @@ def of_kind(kind):
 def all_types():
     """Runs of attention in f32 and other types. A run of bf16 alone is for the table of bf16 mode."""
     return [run for run in kept_runs("peers") if any(own == "f32" for _, own, _ in run.results)]
+
+
+def one_answer_hashes():
+    return joined(hashes.lines(json.loads(path.read_text(encoding="utf-8")))
+                  for path in sorted(RESULTS.glob("one_answer_hashes-peers-*.json")))
 
 
 def short():

@@ -222,9 +222,9 @@ def run(arguments, workers):
     progress.clear()
 
 
-def save(arguments, workers, results, others):
+def save(arguments, workers, results, others, allocation=ALLOCATION):
     context = machine() | {"versions": {peer: worker.version for peer, worker in workers.items()},
-                           "allocation": ALLOCATION, "slice": arguments.slice,
+                           "allocation": allocation, "slice": arguments.slice,
                            "clock": "CPU time" if arguments.cpu_time else "wall",
                            "seconds": round(time.monotonic() - others.begin),
                            "others_share": round(others.share(), 3)}

@@ -40,7 +40,8 @@ public:
   linear(nb::handle weight, nb::handle bias, nb::handle activation, nb::handle mode, bool quantise, int threads);
   linear(const weight_codes &codes, nb::handle bias, nb::handle activation, nb::handle mode);
 
-  nb::object run(nb::handle x, nb::handle gate, nb::handle residual, nb::handle out, int threads) const;
+  nb::object run(nb::handle x, nb::handle bias, nb::handle gate, nb::handle residual, nb::handle out,
+                 int threads) const;
   const fovea_nn_linear &layer() const { return layer_; }
   size_t bytes() const { return bytes_; }
 

@@ -146,8 +146,12 @@ linear::linear(const weight_codes &given, nb::handle bias, nb::handle activation
 
 /* ---- Rows ---------------------------------------------------------------------------------------------------- */
 
-nb::object linear::run(nb::handle x, nb::handle gate, nb::handle residual, nb::handle out, int threads) const {
+nb::object linear::run(nb::handle x, nb::handle bias, nb::handle gate, nb::handle residual, nb::handle out,
+                       int threads) const {
   rows from, to, gates, residuals;
+  tensor biases;
+  fovea_nn_linear layer = layer_;
+  if (!bias.is_none()) layer.bias = floats_of(biases, bias, "bias", &layer.out, 1);
   from.read(x, "x");
   from.require(from.count, layer_.in);
   nb::object object = output_rows(to, out, x, from, layer_.out);
@@ -156,13 +160,13 @@ nb::object linear::run(nb::handle x, nb::handle gate, nb::handle residual, nb::h
   gates.require(from.count, layer_.out);
   residuals.require(from.count, layer_.out);
   fovea_nn_linear_rows given;
-  fovea_nn_linear_rows_init(&given, &layer_, from.count, nullptr, nullptr);
+  fovea_nn_linear_rows_init(&given, &layer, from.count, nullptr, nullptr);
   from.hand_to(given.x, given.x_type, given.x_stride);
   to.hand_to(given.y, given.y_type, given.y_stride);
   gates.hand_to(given.gate, given.gate_type, given.gate_stride);
   residuals.hand_to(given.residual, given.residual_type, given.residual_stride);
   row_execution execution(threads);
-  compute([&](fovea_error *error) { return fovea_nn_linear_run(&layer_, &given, &execution, error); });
+  compute([&](fovea_error *error) { return fovea_nn_linear_run(&layer, &given, &execution, error); });
   return object;
 }
 
@@ -220,12 +224,14 @@ void bind_linear(nb::module_ &module) {
           "    zeros: qzeros, 4 bits each; zeros_less_one: as AutoGPTQ stores them, less 1\n"
           "    group_outs: of 'e4m3', outputs that share a scale: `out`, 1, or 128 of blocks of 128 x 128\n"
           "    g_idx: int32 (in_,), the group of each dim (desc_act of 'gptq')")
-      .def("__call__", &linear::run, nb::arg("x"), nb::kw_only(), nb::arg("gate") = nb::none(),
-           nb::arg("residual") = nb::none(), FOVEA_PYTHON_OUTPUT,
-           nb::sig("def __call__(self, x: Tensor, *, gate: Tensor | None = None, residual: Tensor | None = "
-                   "None, " FOVEA_PYTHON_OUTPUT_TYPES),
+      .def("__call__", &linear::run, nb::arg("x"), nb::kw_only(), nb::arg("bias") = nb::none(),
+           nb::arg("gate") = nb::none(), nb::arg("residual") = nb::none(), FOVEA_PYTHON_OUTPUT,
+           nb::sig("def __call__(self, x: Tensor, *, bias: Tensor | None = None, gate: Tensor | None = None, "
+                   "residual: Tensor | None = None, " FOVEA_PYTHON_OUTPUT_TYPES),
            "y (..., out) of x (..., in), of x's type. Activated outputs are multiplied by `gate` (..., out), then\n"
-           "`residual` (..., out) is added; `out` may be one of the two.")
+           "`residual` (..., out) is added; `out` may be one of the two. `bias`, float32 (out,), takes the place "
+           "of\n"
+           "the layer's own.")
       .def_prop_ro("in_features", [](const linear &of) { return of.layer().in; })
       .def_prop_ro("out_features", [](const linear &of) { return of.layer().out; })
       .def_prop_ro("nbytes", &linear::bytes, "bytes of the packed weights");

@@ -1,6 +1,7 @@
 /* The module fovea._fovea. Each part binds itself. */
 #include "attention.h"
 #include "cache.h"
+#include "functions.h"
 #include "info.h"
 #include "layers.h"
 #include "pattern.h"
@@ -47,4 +48,5 @@ NB_MODULE(_fovea, module) {
   bind_longformer(module);
   bind_lsh(module);
   bind_selection(module);
+  bind_functions(module);
 }

@@ -3,9 +3,10 @@ run on Fovea, in any model and without a change of it; `attention()` is an opera
 `one_answer()` gives whole models one answer; `ring_attention()` splits a sequence over processes. docs/python.md has
 examples."""
 
-from ._layers import pack
-from ._one_answer import Operator, audit, one_answer
+from ._audit import Operator, audit
+from ._one_answer import one_answer
 from ._operator import attention
+from ._products import pack
 from ._ring import ring_attention, ring_positions
 from ._sdpa import activate, deactivate, is_active
 

@@ -53,6 +53,14 @@ def is_active():
     return current_flash_attention_impl() == NAME
 
 
+_left = [0]
+
+
+def calls_left():
+    """How many calls of the kernel PyTorch's own has computed so far."""
+    return _left[0]
+
+
 class _Handle:
     """Keeps the kernel registered until remove()."""
 
@@ -95,6 +103,7 @@ def _kernel(replaced):
             else:
                 # The backward pass takes the LSE of a row that sees no key to be 0.
                 return out, lse if attn_mask is None else lse.nan_to_num_(math.nan, math.inf, 0.0)
+        _left[0] += 1
         return replaced(keys, query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
 
     return attention

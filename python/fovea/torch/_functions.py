@@ -1,0 +1,156 @@
+"""Sums, norms and functions for one_answer(): by fovea.nn, or by functions of float64 that have one answer themselves.
+
+Each kernel takes the arguments of its operator, and returns NotImplemented for what it does not take, or PYTORCHS if
+PyTorch's own result is the only one."""
+
+import math
+
+import torch
+
+from fovea import _fovea, nn
+
+from ._products import TYPES, plain, rows_of
+
+PYTORCHS = object()
+
+# ---- Sums --------------------------------------------------------------------------------------------------------
+
+
+def _sum(x, dims, keepdim, squares=False):
+    """The sum over some axes, none standing for all; float32, sixteen sums by index in each (docs/numerics.md, L3)."""
+    dims = sorted(dim % x.ndim for dim in dims or range(x.ndim))
+    rest = [dim for dim in range(x.ndim) if dim not in dims]
+    count = math.prod(x.shape[dim] for dim in dims)
+    numbers = plain(x).float()
+    if dims[-1] - dims[0] == len(dims) - 1:  # neighbours
+        numbers = numbers.reshape(math.prod(x.shape[:dims[0]]), count, -1)
+    else:
+        numbers = numbers.permute(*rest, *dims).reshape(-1, count, 1)
+    sums = _fovea.sums(numbers.contiguous(), squares=squares, threads=torch.get_num_threads())
+    return sums.view([1 if dim in dims else x.shape[dim] for dim in range(x.ndim)] if keepdim
+                     else [x.shape[dim] for dim in rest])
+
+
+def _has_sum(x, dtype):
+    return x.dtype in TYPES and dtype in (None, x.dtype) and x.ndim > 0 and x.numel() > 0
+
+
+def sums(x, dim=None, keepdim=False, *, dtype=None):
+    if not x.is_floating_point() and not (dtype or torch.int64).is_floating_point:
+        return PYTORCHS
+    return _sum(x, dim, keepdim).to(x.dtype) if _has_sum(x, dtype) else NotImplemented
+
+
+def mean(x, dim=None, keepdim=False, *, dtype=None):
+    if not _has_sum(x, dtype):
+        return NotImplemented
+    total = _sum(x, dim, keepdim)
+    return (total / (x.numel() // total.numel())).to(x.dtype)
+
+
+def vector_norm(x, order=2, dim=None, keepdim=False, *, dtype=None):
+    if order != 2 or not _has_sum(x, dtype):
+        return NotImplemented
+    dim = [dim] if isinstance(dim, int) else dim
+    return _sum(x, dim, keepdim, squares=True).sqrt_().to(x.dtype)
+
+
+# ---- Norms and softmax -------------------------------------------------------------------------------------------
+
+
+def layer_norm(x, shape, weight, bias, eps):
+    if x.dtype not in TYPES or len(shape) != 1 or not x.numel():
+        return NotImplemented
+    if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (x, weight, bias)):
+        return NotImplemented  # the backward pass needs means and deviations
+    numbers = (None if each is None else plain(each).float().contiguous() for each in (weight, bias))
+    y = nn.LayerNorm(shape[0], *numbers, eps=eps)(rows_of(x), threads=torch.get_num_threads())
+    return y, torch.empty(0), torch.empty(0)
+
+
+def _of_last_axis(function, x, dim):
+    if dim in (-1, x.ndim - 1):
+        return function(x)
+    return function(x.movedim(dim, -1)).movedim(-1, dim)
+
+
+def softmax(x, dim, half_to_float):
+    if x.dtype not in TYPES or half_to_float or not x.ndim or not x.numel():
+        return NotImplemented
+    return _of_last_axis(lambda x: nn.softmax(rows_of(x), threads=torch.get_num_threads()), x, dim)
+
+
+def log_softmax(x, dim, half_to_float):
+    if x.dtype not in TYPES or half_to_float or not x.ndim or not x.numel():
+        return NotImplemented
+    return _of_last_axis(lambda x: _fovea.log_softmax(rows_of(x).float(), threads=torch.get_num_threads()), x,
+                         dim).to(x.dtype)
+
+
+# ---- Functions of numbers ----------------------------------------------------------------------------------------
+
+
+def _activate(x, name):
+    if x.dtype not in TYPES or not x.ndim or not x.numel():
+        return NotImplemented
+    return nn.activate(rows_of(x), name, threads=torch.get_num_threads())
+
+
+def gelu(x, *, approximate="none"):
+    return _activate(x, "gelu_tanh" if approximate == "tanh" else "gelu")
+
+
+def silu(x):
+    return _activate(x, "silu")
+
+
+def _apply(x, name, **keywords):
+    if x.dtype not in TYPES or not x.numel():
+        return NotImplemented
+    return _fovea.apply(rows_of(x).float(), name, threads=torch.get_num_threads(), **keywords).to(x.dtype)
+
+
+def _function(name):
+    return lambda x: _apply(x, name)
+
+
+def _turn(name):
+    """A sine or a cosine. Angles above 2^20, where a float says little of the turn, are left to PyTorch."""
+    return lambda x: _apply(x, name) if x.numel() and x.dtype in TYPES and x.abs().amax() <= 2**20 else NotImplemented
+
+
+def power(base, exponent):
+    if not isinstance(base, (int, float)) or not 0 < base < math.inf:
+        return NotImplemented
+    return _apply(exponent, "power", base=float(base))
+
+
+def in_place(function):
+
+    def run(x, **keywords):
+        result = function(x, **keywords)
+        return result if result is NotImplemented else x.copy_(result)
+
+    return run
+
+
+_OF_NUMBERS = {
+    "gelu": gelu,
+    "silu": silu,
+    **{name: _function(name) for name in ("exp", "log", "sigmoid", "tanh")},
+    **{name: _turn(name) for name in ("cos", "sin")},
+}
+
+KERNELS = {
+    "sum": sums,
+    "sum.dim_IntList": sums,
+    "mean": mean,
+    "mean.dim": mean,
+    "linalg_vector_norm": vector_norm,
+    "native_layer_norm": layer_norm,
+    "_softmax": softmax,
+    "_log_softmax": log_softmax,
+    "pow.Scalar": power,
+    **_OF_NUMBERS,
+    **{f"{name}_": in_place(function) for name, function in _OF_NUMBERS.items()},
+}

@@ -1,0 +1,154 @@
+"""Products for one_answer(), by linear layers of fovea.nn; pack() packs their weights once.
+
+Each kernel takes the arguments of its operator, and returns NotImplemented for what it does not take."""
+
+import weakref
+
+import torch
+
+from fovea import nn
+
+TYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def plain(tensor):
+    """The tensor without what autograd has recorded, before kernels run."""
+    return tensor.detach() if tensor.requires_grad else tensor
+
+
+def rows_of(tensor):
+    """The tensor, or a copy whose elements lie one after the other."""
+    return plain(tensor).contiguous()
+
+
+# ---- Weights -----------------------------------------------------------------------------------------------------
+
+
+class _Packed:
+    """A weight (out, in), and its layer as of now."""
+
+    def __init__(self, weight):
+        columns = weight.t()
+        self.weight, self.version, self.layer = weight, weight._version, nn.Linear(weight)
+        self.shape, self.stride, self.dtype = columns.shape, columns.stride(), columns.dtype
+
+    def is_of(self, columns):
+        return columns.stride() == self.stride and columns.shape == self.shape and columns.dtype is self.dtype and \
+            self.weight._version == self.version
+
+
+_packed = {}  # by address
+
+
+def pack(model):
+    """Packs the weights of a model's nn.Linear, nn.MultiheadAttention and nn.Conv1d to nn.Conv3d once, for one_answer().
+    Without it each product packs its second factor anew; results are the same.
+
+    A weight that is changed in place, as optimisers do, is packed anew by each product until pack() is called again.
+    What is written through weight.data is not noticed: call pack() after it. The packed weights take memory beside the
+    model's own, and end with its layers. Not while another thread computes.
+    """
+    for module in model.modules():
+        weight = _weight_of(module)
+        # Weights of inference mode have no version, so changes of them would not be noticed.
+        if weight is None or weight.dtype not in TYPES or not weight.is_cpu or weight.is_inference():
+            continue
+        weight = plain(weight)
+        if weight.is_contiguous():
+            _packed[weight.data_ptr()] = _Packed(weight.reshape(len(weight), -1))
+            weakref.finalize(module, _packed.pop, weight.data_ptr(), None)
+
+
+def _weight_of(module):
+    if isinstance(module, torch.nn.MultiheadAttention):
+        return module.in_proj_weight
+    is_linear = isinstance(module, torch.nn.Linear)
+    is_convolution = isinstance(module, (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)) and module.groups == 1
+    return module.weight if is_linear or is_convolution else None
+
+
+def _layer(columns):
+    """The linear layer of a product's second factor, (in, out)."""
+    kept = _packed.get(columns.data_ptr())
+    return kept.layer if kept is not None and kept.is_of(columns) else nn.Linear(plain(columns).t().contiguous())
+
+
+# ---- Products ----------------------------------------------------------------------------------------------------
+
+
+def _has_product(a, b):
+    return a.dtype in TYPES and b.dtype is a.dtype and a.numel() > 0 and b.numel() > 0
+
+
+def _sum(added, product, beta, alpha):
+    """beta * added + alpha * product, each step rounded once."""
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return product + (added if beta == 1 else added * beta)
+
+
+def mm(a, b):
+    return _layer(b)(rows_of(a), threads=torch.get_num_threads()) if _has_product(a, b) else NotImplemented
+
+
+def addmm(added, a, b, *, beta=1, alpha=1):
+    if not _has_product(a, b) or added.dtype is not a.dtype:
+        return NotImplemented
+    # In other types the product is rounded first, as F.linear computes inputs that are not contiguous.
+    if a.dtype is torch.float32 and beta == 1 and alpha == 1 and added.shape == b.shape[1:]:
+        return _layer(b)(rows_of(a), bias=rows_of(added), threads=torch.get_num_threads())
+    return _sum(plain(added), mm(a, b), beta, alpha)
+
+
+def bmm(a, b):
+    if not _has_product(a, b):
+        return NotImplemented
+    if b.stride(0) == 0:
+        return mm(rows_of(a).flatten(0, 1), b[0]).unflatten(0, a.shape[:2])
+    out = torch.empty((a.shape[0], a.shape[1], b.shape[2]), dtype=a.dtype)
+    for each, columns, to in zip(rows_of(a), b, out):
+        _layer(columns)(each, out=to, threads=torch.get_num_threads())
+    return out
+
+
+def baddbmm(added, a, b, *, beta=1, alpha=1):
+    if not _has_product(a, b) or added.dtype is not a.dtype:
+        return NotImplemented
+    return _sum(plain(added), bmm(a, b), beta, alpha)
+
+
+def mv(a, vector):
+    """By a layer of a's rows, so that a linear layer of one vector has the bits that it has of several."""
+    return mm(vector[None], a.t())[0] if _has_product(a, vector) else NotImplemented
+
+
+def dot(a, b):
+    return mv(a[None], b)[0] if _has_product(a, b) else NotImplemented
+
+
+def convolution(x, weight, bias, stride, padding, dilation, transposed, _, groups):
+    """A product of the weights and of what lies below them at each place."""
+    if transposed or groups != 1 or not _has_product(x, weight) or (bias is not None and bias.dtype is not x.dtype):
+        return NotImplemented
+    axes = weight.ndim - 2
+    below = torch.nn.functional.pad(plain(x), [each for size in reversed(padding) for each in (size, size)])
+    for axis, (size, step, apart) in enumerate(zip(weight.shape[2:], stride, dilation), start=2):
+        below = below.unfold(axis, (size - 1) * apart + 1, step)[..., ::apart]
+    # (batch, in, places of each axis, sizes of the weights)
+    places = below.shape[2:2 + axes]
+    rows = below.permute(0, *range(2, 2 + axes), 1, *range(2 + axes, 2 + 2 * axes)).reshape(-1, weight[0].numel())
+    columns = weight.reshape(len(weight), -1).t()
+    y = mm(rows, columns) if bias is None else addmm(bias, rows, columns)
+    return y.view(len(x), *places, len(weight)).movedim(-1, 1).contiguous()
+
+
+KERNELS = {
+    "mm": mm,
+    "addmm": addmm,
+    "bmm": bmm,
+    "baddbmm": baddbmm,
+    "mv": mv,
+    "dot": dot,
+    "convolution": convolution,
+}
