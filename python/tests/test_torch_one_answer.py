@@ -195,7 +195,7 @@ def test_functions():
         unit = torch.nextafter(y.abs(), torch.tensor(np.inf)).double() - y.abs().double()
         near = (y.double() - expected).abs() <= 0.5000001 * unit
         assert (near | (y.double() == expected) | (y == expected.float()) | (y.isnan() & expected.isnan())).all()
-        assert torch.equal(torch.signbit(y), torch.signbit(expected.float())) or function is torch.log
+        assert (y.isnan() | (torch.signbit(y) == torch.signbit(expected.float()))).all()
 
 
 def test_convolutions_and_packed_weights():
@@ -216,7 +216,8 @@ def exact_operators(dtype):
         y, z = x.roll(1), x.abs() + 1
         results += [x + y, x - y, x * y, x / z, 2.0 / z, x.reciprocal(), z.rsqrt(), z.sqrt(), x.cumsum(0), x.clamp(-1, 1),
                     x.remainder(z), x // z, x.round(), torch.nn.functional.leaky_relu(x), 3 - x, x.to(torch.bfloat16),
-                    x.float().to(torch.float16), *(z**power for power in (-2, -1, -0.5, 0.5, 2, 3)), x.amax(), x.max(0)[1]]
+                    x.float().to(torch.float16), *(z**power for power in (-2, -1, 0.5, 2, 3)), x.float().abs()**-0.5, x.amax(),
+                    x.max(0)[1]]
     return results
 
 

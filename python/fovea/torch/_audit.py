@@ -15,10 +15,16 @@ _EXACT = set("""abs add add_ all amax amin any arange argmax argmin bitwise_and 
     empty_strided eq expand fill fill_ flip floor floor_divide full full_like gather ge gt index index_put index_put_
     index_select isfinite isin isinf isnan le leaky_relu lift_fresh logical_and logical_not logical_or logical_xor lt
     masked_fill masked_fill_ max maximum min minimum mul mul_ ne neg new_empty new_full new_ones new_zeros nonzero ones
-    ones_like pow reciprocal relu relu_ remainder repeat roll round rsqrt rsub scalar_tensor scatter sign slice_scatter
+    ones_like pow reciprocal relu relu_ remainder repeat roll round rsub scalar_tensor scatter sign slice_scatter
     sqrt stack sub sub_ tril tril_ triu triu_ trunc where zero_ zeros zeros_like _local_scalar_dense _to_copy
     _unsafe_view""".split())
-_EXACT_POWERS = (-2, -1, -0.5, 0, 0.5, 1, 2, 3)  # PyTorch multiplies, divides and takes square roots
+_EXACT_POWERS = (-2, -1, 0, 0.5, 1, 2, 3)  # PyTorch multiplies, divides and takes square roots
+
+
+def _power(base, exponent):
+    if not isinstance(exponent, (int, float)):
+        return False
+    return exponent in _EXACT_POWERS or (exponent == -0.5 and base.dtype is torch.float32)
 
 
 def _alpha(_, __, alpha=1, **keywords):
@@ -28,7 +34,7 @@ def _alpha(_, __, alpha=1, **keywords):
 
 _ONLY_IF = {
     **dict.fromkeys(("add", "add_", "sub", "sub_", "rsub"), _alpha),
-    "pow": lambda base, exponent: exponent in _EXACT_POWERS if isinstance(exponent, (int, float)) else False,
+    "pow": _power,
     "index_put": lambda _, __, ___, accumulate=False: not accumulate,
     "index_put_": lambda _, __, ___, accumulate=False: not accumulate,
     "scatter": lambda *_, reduce=None: reduce is None,

@@ -125,11 +125,18 @@ def power(base, exponent):
     return _apply(exponent, "power", base=float(base))
 
 
+def rsqrt(x):
+    """In 16 bits PyTorch rounds square roots too, or does not, by where in a tensor they are."""
+    if x.dtype not in TYPES:
+        return NotImplemented
+    return PYTORCHS if x.dtype is torch.float32 else plain(x).float().rsqrt_().to(x.dtype)
+
+
 def in_place(function):
 
     def run(x, **keywords):
         result = function(x, **keywords)
-        return result if result is NotImplemented else x.copy_(result)
+        return x.copy_(result) if isinstance(result, torch.Tensor) else result
 
     return run
 
@@ -137,6 +144,7 @@ def in_place(function):
 _OF_NUMBERS = {
     "gelu": gelu,
     "silu": silu,
+    "rsqrt": rsqrt,
     **{name: _function(name) for name in ("exp", "log", "sigmoid", "tanh")},
     **{name: _turn(name) for name in ("cos", "sin")},
 }
