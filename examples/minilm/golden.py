@@ -49,7 +49,8 @@ def write_tokens(directory):
 
 
 def weights_of(directory):
-    data = open(os.path.join(directory, "model.safetensors"), "rb").read()
+    with open(os.path.join(directory, "model.safetensors"), "rb") as file:
+        data = file.read()
     length = int.from_bytes(data[:8], "little")
     found = {}
     for name, info in json.loads(data[8 : 8 + length]).items():
