@@ -7,7 +7,7 @@ SHOWN = 6  # digits of a hash
 
 
 def ours(results):
-    """The hashes of one_answer(), packed or not, and of the program in C."""
+    """The hashes of one_answer() and of the program in C."""
     return {result["sha256"] for result in results if result["way"] != ALONE}
 
 

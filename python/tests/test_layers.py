@@ -47,6 +47,8 @@ def test_linear(activation):
     apart[:] = x.reshape(21, 48)
     into = np.zeros((21, 77), np.float32)[:, :40]
     assert layer(apart, out=into) is into and np.ascontiguousarray(into).tobytes() == y.tobytes()
+    other = normal(6, 40)
+    assert layer(x, bias=other).tobytes() == nn.Linear(weight, other, activation=activation)(x).tobytes()
     fused = layer(x, gate=gate, residual=residual)
     assert fused.tobytes() == (y * gate + residual).tobytes()
     if activation:
@@ -169,6 +171,8 @@ def test_refused():
         nn.Linear(weight, np.zeros(4, np.float32))
     with pytest.raises(fovea.ArgumentError, match="activation is 'swish'; it must be one of 'relu'"):
         nn.Linear(weight, activation="swish")
+    with pytest.raises(fovea.ArgumentError, match="bias has the shape .4,.; it must be .5,."):
+        layer(np.zeros((3, 8), np.float32), bias=np.zeros(4, np.float32))
     with pytest.raises(fovea.ArgumentError, match="gate has the shape"):
         layer(np.zeros((3, 8), np.float32), gate=np.zeros((3, 8), np.float32))
     with pytest.raises(fovea.ArgumentError, match="x.strides.0."):
