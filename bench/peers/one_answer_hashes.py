@@ -18,6 +18,8 @@ import sys
 
 import measure
 
+import kept  # of bench, which measure finds
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MINILM = ROOT / "examples" / "minilm"
 # By what Fovea calls them: what PyTorch's own kernels and MKL are told.
@@ -70,7 +72,7 @@ def of_program(program, emulator, folder):
     done = subprocess.run([*emulator.split(), str(program), "embed", str(MINILM / "golden" / "sentences.txt"), "--model",
                            str(folder)], stdout=subprocess.PIPE, text=True, check=True)
     vector = numpy.array(done.stdout.split("\n", 1)[0].split(), dtype=numpy.float64).astype(numpy.float32)
-    return {"way": "C, emulated" if emulator else "C", "sha256": hash_of(vector)}
+    return {"way": f"C by {emulator.split()[0]}" if emulator else "C", "sha256": hash_of(vector)}
 
 
 def main():
@@ -96,9 +98,7 @@ def main():
         if program:
             results.append(of_program(program, emulator, arguments.minilm))
     document = {"date": datetime.date.today().isoformat(), "context": measure.machine() | {"versions": versions}}
-    lines = ",\n".join("    " + json.dumps(result) for result in results)
-    arguments.out.write_text(json.dumps(document, indent=2)[:-2] + ',\n  "results": [\n' + lines + "\n  ]\n}\n",
-                             encoding="utf-8")
+    kept.save(document, arguments.out)
 
 
 if __name__ == "__main__":

@@ -42,4 +42,4 @@ def markdown(document):
 
 
 if __name__ == "__main__":
-    report.tell(__doc__, "one_answer", bars_of, markdown)
+    kept.tell(__doc__, "one_answer-peers", bars_of, markdown)
