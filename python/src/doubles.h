@@ -1,7 +1,7 @@
-/* Elementary functions with one answer, for operators of PyTorch that fovea_nn does not have. All steps are of double,
- * each rounded once, and none is fused, so that every compiler and CPU has the same bits; their error is below 1e-13 of the
- * result, so that its float is within 0.5000001 units in the last place. The file that includes this is compiled without
- * contraction. Loops over these functions are vectorised: they choose, and never branch. */
+/* Elementary functions with one answer, for operators of PyTorch that fovea_nn does not have. All steps are of
+ * double, each rounded once, and none is fused, so that every compiler and CPU has the same bits; their error is below
+ * 1e-13 of the result, so that its float is within 0.5000001 units in the last place. The file that includes this is
+ * compiled without contraction. Loops over these functions are vectorised: they choose, and never branch. */
 #ifndef FOVEA_PYTHON_DOUBLES_H
 #define FOVEA_PYTHON_DOUBLES_H
 
@@ -29,7 +29,8 @@ inline double of_bits(uint64_t bits) {
   return x;
 }
 
-/* e^x = scale (1 + less_one), |x| at most 700; NaN gives NaN in less_one. By e^f = sum of f^k / k!, |f| <= ln(2) / 2. */
+/* e^x = scale (1 + less_one), |x| at most 700; NaN gives NaN in less_one. By e^f = sum of f^k / k!, |f| at most
+ * ln(2) / 2. */
 struct exponential {
   double scale, less_one;
 
@@ -72,7 +73,8 @@ inline double tanh_of(double x) {
   return std::copysign(less_one / (less_one + 2), x);
 }
 
-/* x = 2^e z, z from sqrt(1/2) to sqrt(2); ln(z) = 2 (t + t^3 / 3 + ...), t = (z - 1) / (z + 1). Of a positive normal x. */
+/* x = 2^e z, z from sqrt(1/2) to sqrt(2); ln(z) = 2 (t + t^3 / 3 + ...), t = (z - 1) / (z + 1). Of a positive
+ * normal x. */
 inline double log_of_normal(double x) {
   uint64_t above = bits_of(x) - 0x3fe6a09e667f3bcd;
   double e = static_cast<double>(static_cast<int64_t>(above) >> 52);

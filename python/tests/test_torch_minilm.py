@@ -1,5 +1,5 @@
-"""A whole sentence model in PyTorch has the bits of the same model in C (examples/minilm), whose tests compare that digest
-on every instruction set, on ARM under emulation too: for batches padded or not, threads and packed weights."""
+"""A whole sentence model in PyTorch has the bits of the same model in C (examples/minilm), whose tests compare that
+digest on every instruction set, on ARM under emulation too: for batches padded or not, threads and packed weights."""
 
 import os
 import pathlib
@@ -45,7 +45,8 @@ def small_model():
              "embeddings.token_type_embeddings.weight"]
     of_layer = ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
                 "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"]
-    modules = ["embeddings.LayerNorm"] + [f"encoder.layer.{n}.{name}" for n in range(SMALL["layers"]) for name in of_layer]
+    modules = ["embeddings.LayerNorm"]
+    modules += [f"encoder.layer.{n}.{name}" for n in range(SMALL["layers"]) for name in of_layer]
     names += [f"{module}.{part}" for module in modules for part in ("weight", "bias")]
     state, weights, shapes = 0, {}, {name: tuple(w.shape) for name, w in model.state_dict().items()}
     for name in names:

@@ -10,8 +10,8 @@ from ._one_answer import KERNELS, left_to_pytorch, one_answer
 
 # Operators that copy, compare or choose, count in whole numbers, add one after the other, or round each result once as
 # IEEE 754 has it, so that every CPU has the same bits.
-_EXACT = set("""abs add add_ all amax amin any arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat ceil
-    clamp clamp_ clamp_max clamp_min clone constant_pad_nd copy copy_ cumsum detach div div_ embedding empty empty_like
+_EXACT = set("""abs add add_ all amax amin any arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat
+    ceil clamp clamp_ clamp_max clamp_min clone constant_pad_nd copy copy_ cumsum detach div div_ embedding empty empty_like
     empty_strided eq expand fill fill_ flip floor floor_divide full full_like gather ge gt index index_put index_put_
     index_select isfinite isin isinf isnan le leaky_relu lift_fresh logical_and logical_not logical_or logical_xor lt
     masked_fill masked_fill_ max maximum min minimum mul mul_ ne neg new_empty new_full new_ones new_zeros nonzero ones
