@@ -79,18 +79,19 @@ void find_operations() {
 }
 
 /* The number of the name that a variable has in a list, 0 if it is not set; -1 after a refusal. */
-int choice(const char *variable, const char *const names[], int count) {
+int choice(const char *variable, const char *const names[], int count, const char *all) {
   const char *name = getenv(variable);
   for (int i = 0; i < count; i++)
     if (!name || strcmp(name, names[i]) == 0) return i;
-  fovea_ggml_refuse("%s is \"%s\", not %s or %s", variable, name, names[0], names[count - 1]);
+  fovea_ggml_refuse("%s is \"%s\", not %s", variable, name, all);
   return -1;
 }
 
 /* Takes the way that the environment asks for, in a ggml that is known. */
 abi::Registry *take_way() {
   static const char *const ways[] = {"device", "threads"}, *const modes[] = {"exact", "bf16", "int8"};
-  const int way = choice("FOVEA_GGML", ways, 2), mode = way < 0 ? -1 : choice("FOVEA_GGML_MODE", modes, 3);
+  const int way = choice("FOVEA_GGML", ways, 2, "device or threads");
+  const int mode = way < 0 ? -1 : choice("FOVEA_GGML_MODE", modes, 3, "exact, bf16 or int8");
   if (mode < 0) return nullptr;
   fovea_ggml_mode = static_cast<fovea_mode>(mode);
   if (mode != FOVEA_MODE_EXACT) fovea_allow_amx(nullptr); /* the same bits with and without it */
@@ -111,7 +112,11 @@ abi::Registry *take_way() {
 
 /* What ggml_backend_load() calls. */
 extern "C" __attribute__((visibility("default"))) abi::Registry *ggml_backend_init() {
-  const char *missing = find_functions(__builtin_return_address(0));
+  static void *loader;
+  void *caller = __builtin_return_address(0), *version_of = fovea_ggml_find(caller, "ggml_version");
+  if (loader && loader != version_of)
+    return fovea_ggml_refuse("the plugin serves one ggml of a process, and another one has loaded it");
+  const char *missing = find_functions(caller);
   if (missing)
     return fovea_ggml_refuse("this ggml is older than 0.9.4 or hides its functions: there is no %s", missing);
   int major = 0, minor = 0, patch = 0;
@@ -123,5 +128,6 @@ extern "C" __attribute__((visibility("default"))) abi::Registry *ggml_backend_in
   if (!fovea_ggml.backend_functions)
     return fovea_ggml_refuse("ggml %s has no CPU backend, or one of another layout", fovea_ggml.version());
   find_operations();
+  loader = version_of;
   return take_way();
 }

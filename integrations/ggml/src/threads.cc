@@ -57,6 +57,7 @@ abi::BufferType type;
 } // namespace
 
 bool fovea_ggml_hook_threads() {
+  if (type.words[0]) return true; /* the plugin was loaded before */
   /* The CPU backend may be in a library of its own, of any name. */
   abi::Device *cpu = fovea_ggml.dev_by_type(abi::DEVICE_CPU);
   void *place = reinterpret_cast<void *>(cpu->get_name), *barrier = fovea_ggml_find(place, "ggml_barrier");

@@ -158,6 +158,16 @@ def test_a_program_without_ggml_is_refused(capfd):
     assert "there is no ggml_log_internal" in capfd.readouterr().err
 
 
+def test_a_second_ggml_of_the_process_is_refused():
+    """0.9.4 names its libraries otherwise, so that a process may load both."""
+    script = ("import sys, nodes; first, second = map(nodes.Ggml, sys.argv[1:3]);"
+              "print([bool(ggml('ggml_backend_load', sys.argv[3].encode())) for ggml in (first, first, second)])")
+    words = [str(word) for word in (VERSIONS["0.9.4"], VERSIONS[NEWEST], PLUGIN)]
+    done = subprocess.run([sys.executable, "-c", script, *words], cwd=pathlib.Path(nodes.__file__).parent, check=True,
+                          text=True, env=os.environ | {"FOVEA_GGML": "threads"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stdout == "[True, True, False]\n" and "another one has loaded it" in done.stderr
+
+
 def test_only_one_symbol_is_exported():
     told = subprocess.run(["nm", "-D", "--defined-only", PLUGIN], check=True, text=True, stdout=subprocess.PIPE).stdout
     assert [line.split()[-1] for line in told.splitlines()] == ["ggml_backend_init"]
