@@ -36,8 +36,7 @@ install_and_test() { # python, what is installed, further packages that its test
   rm -rf "$environment"
   "$1" -m venv "$environment"
   echo "$("$environment/bin/python" --version): pip install $2"
-  # Python compiles what is imported, a small part of PyTorch and transformers; pip would compile all of it.
-  "$environment/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:2}" pytest ml_dtypes matplotlib
+  "$environment/bin/pip" install --quiet --disable-pip-version-check "${@:2}" pytest ml_dtypes matplotlib
   # Not from the tree, whose folder of the same name has no compiled module.
   (cd "$folder" && "$environment/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" \
     -c "$root/python/pyproject.toml" "$root/python/tests")
