@@ -67,12 +67,28 @@ nb::object part_of(nb::handle value, const char *name, int count, int index) {
   return nb::steal(PySequence_GetItem(value.ptr(), index));
 }
 
+namespace {
+
+int64_t limit(nb::handle value, const char *field, const char *name) {
+  if (value.is_none()) return FOVEA_UNLIMITED;
+  int64_t number = integer_of(value, field);
+  if (number < 0) refuse(field, "%s is %jd; it must be 0 or more, or None for no limit", name, (intmax_t)number);
+  return number;
+}
+
+} // namespace
+
 int64_t limit_of(nb::handle value, const char *name) {
-  return value.is_none() ? FOVEA_UNLIMITED : integer_of(value, name);
+  return limit(value, name, name);
+}
+
+int64_t limit_part(nb::handle value, const char *name, int count, int index) {
+  std::string place = std::string(name) + "[" + std::to_string(index) + "]";
+  return limit(part_of(value, name, count, index), name, place.c_str());
 }
 
 fovea_range range_of(nb::handle value, const char *name) {
-  return {integer_of(part_of(value, name, 2, 0), name), limit_of(part_of(value, name, 2, 1), name)};
+  return {integer_of(part_of(value, name, 2, 0), name), limit_part(value, name, 2, 1)};
 }
 
 namespace {

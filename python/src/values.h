@@ -29,8 +29,10 @@ inline int choice_of(nb::handle value, const char *name, std::initializer_list<c
 nb::object part_of(nb::handle value, const char *name, int count, int index);
 bool is_pair(nb::handle value); /* a tuple or list of two */
 
-/* None: no limit. */
+/* A number from 0 on, or None: no limit. The library's own number for no limit is refused here: it would be a rule that
+ * is set and hides nothing. limit_part() is for element `index` of a tuple or list of `count`. */
 int64_t limit_of(nb::handle value, const char *name);
+int64_t limit_part(nb::handle value, const char *name, int count, int index);
 fovea_range range_of(nb::handle value, const char *name); /* (begin, end), end may be None */
 
 /* A list of whole numbers, or a tensor of int32 or int64 with one axis; with `any_axes`, a contiguous tensor of any

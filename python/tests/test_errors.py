@@ -69,7 +69,7 @@ def test_options():
     refused(TypeError, "causal is a str", causal="yes")
     refused(fovea.ArgumentError, "causal is 2", causal=2)
     refused(TypeError, "softcap is a str", softcap="big")
-    refused(fovea.ArgumentError, "window_left is -5", window=(-5, 2))
+    refused(fovea.ArgumentError, "window[0] is -5; it must be 0 or more, or None for no limit", window=(-5, 2))
     refused(TypeError, "window", window="near")
     refused(fovea.ArgumentError, "mode is 'fast'", "'exact', 'bf16', 'int8'", mode="fast")
     refused(fovea.ArgumentError, "q_lens has 1 numbers", "2", q_lens=[3])
@@ -86,6 +86,19 @@ def test_options():
     refused(fovea.ArgumentError, "terms has numbers of float64", terms=fovea.alibi(np.zeros(4)))
     refused(fovea.ArgumentError, "threads is -1", threads=-1)
     refused(fovea.ArgumentError, "top.k is -1", top=-1)
+
+
+def test_no_limit_is_none():
+    """-1 is how other libraries write it. It would be a rule that is set and hides nothing."""
+    assert refused(fovea.ArgumentError, "window is -1", "None for no limit", window=-1).field == "window"
+    refused(fovea.ArgumentError, "window[1] is -1", "None", window=(3, -1))
+    refused(fovea.ArgumentError, "chunks[1] is -1", "None", chunks=(8, -1, 0))
+    refused(fovea.ArgumentError, "keys[1] is -1", "None", keys=(0, -1))
+    refused(fovea.ArgumentError, "score_rows[1] is -1", "None", scores="raw", score_rows=(0, -1))
+    with pytest.raises(fovea.ArgumentError, match="before is -1; .* None for no limit"):
+        fovea.Rule.window(-1, 0)
+    o = fovea.attention(Q, K, V, window=(None, 0))
+    assert o.tobytes() == fovea.attention(Q, K, V, causal=True).tobytes()
 
 
 def test_whole_numbers_are_not_cut():
