@@ -34,6 +34,7 @@ void attention_call::read(nb::handle q, nb::handle k, nb::handle v, nb::handle k
   given.set(*this, true);
   read_sizes(q, k, v);
   given.set(*this, false);
+  if (page_table) find_pages();
 }
 
 void attention_call::read_sizes(nb::handle q, nb::handle k, nb::handle v) {
@@ -50,6 +51,8 @@ void attention_call::read_sizes(nb::handle q, nb::handle k, nb::handle v) {
   tensors.q = q_.data;
   if (cached)
     read_cached_sizes(k, v, batch);
+  else if (page_table)
+    read_page_sizes(k, v, batch);
   else
     read_key_sizes(k, v, batch);
 }

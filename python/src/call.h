@@ -59,7 +59,8 @@ public:
   int64_t first_key = 0;                     /* the position of the first key that K and V hold */
   int q_axes = 4;
   cache *cached = nullptr;                /* keys and values come from it */
-  std::shared_ptr<const cache_view> view; /* its sequences */
+  std::shared_ptr<const cache_view> view; /* its sequences, or those of pages */
+  const tensor *page_table = nullptr;     /* (batch, pages of a sequence), if k and v are pages */
 
   /* Of layers: one more key of each sequence, before all others; scores that are averaged over heads; and of stacks,
    * how many layers have scores, which is then their first axis. */
@@ -86,6 +87,8 @@ private:
   void read_key_sizes(nb::handle k, nb::handle v, int64_t batch);
   void move_to_first_key();
   void read_cached_sizes(nb::handle k, nb::handle v, int64_t batch);
+  void read_page_sizes(nb::handle k, nb::handle v, int64_t batch);
+  void find_pages();
   void *make(output &output, nb::handle like, const char *name, element type, const int64_t *shape, int axes);
   int rows_shape(int64_t *shape) const;
   int64_t row_keys() const;
@@ -98,6 +101,8 @@ private:
   std::forward_list<std::vector<int64_t>> lists_;
   std::forward_list<std::vector<int32_t>> offsets_;
 };
+
+void set_page_table(attention_call &call, nb::handle value, const char *name);
 
 /* Keywords that states have, too. */
 void set_sink(attention_call &call, nb::handle value, const char *name);

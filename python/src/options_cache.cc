@@ -17,6 +17,13 @@ const option options[] = {
      "and\n"
      "        values are added",
      in_all, true, set_cache},
+    {"page_table", "Tensor",
+     "int32 or int64 (batch, pages of a sequence): k and v are pages, (pages, kv_heads, page_rows, dim), and row p "
+     "%\n"
+     "        page_rows of page page_table[b, p // page_rows] is position p of sequence b, which has kv_lens[b] of "
+     "them.\n"
+     "        Numbers of pages that hold none, or only positions before kv_begins[b], are not used",
+     in_attention, true, set_page_table},
     {"layer", "int", "which layer of the cache is read, default 0; of a stack, the layer of its first block",
      in_tensors, true,
      [](attention_call &call, nb::handle value, const char *name) {

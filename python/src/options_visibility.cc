@@ -8,8 +8,8 @@ namespace {
 
 void set_window(attention_call &call, nb::handle value, const char *name) {
   bool pair = is_pair(value);
-  call.problem.window_left = limit_of(pair ? part_of(value, name, 2, 0) : nb::borrow(value), name);
-  call.problem.window_right = limit_of(pair ? part_of(value, name, 2, 1) : nb::borrow(value), name);
+  call.problem.window_left = pair ? limit_part(value, name, 2, 0) : limit_of(value, name);
+  call.problem.window_right = pair ? limit_part(value, name, 2, 1) : limit_of(value, name);
 }
 
 void set_chunks(attention_call &call, nb::handle value, const char *name) {
@@ -19,8 +19,8 @@ void set_chunks(attention_call &call, nb::handle value, const char *name) {
     return;
   }
   chunks.size = integer_of(part_of(value, name, 3, 0), name);
-  chunks.left = limit_of(part_of(value, name, 3, 1), name);
-  chunks.right = limit_of(part_of(value, name, 3, 2), name);
+  chunks.left = limit_part(value, name, 3, 1);
+  chunks.right = limit_part(value, name, 3, 2);
 }
 
 void set_offset(attention_call &call, nb::handle value, const char *name) {
@@ -154,8 +154,9 @@ int64_t offset_of(const fovea_problem &problem, size_t b, int64_t keys) {
 /* Each batch element becomes a sequence whose position 0 is its first key after the padding. */
 void set_padding(attention_call &call, nb::handle value, const char *name) {
   fovea_problem &problem = call.problem;
-  if (call.view || call.sequences_kv)
-    refuse_unused(name, "%s is given, and a cache or cu_seqlens_kv, whose sequences have no padding", name);
+  if (call.cached || call.page_table || call.sequences_kv)
+    refuse_unused(name, "%s is given, and a cache, page_table or cu_seqlens_kv, whose sequences have no padding",
+                  name);
   if (problem.kv_begins) refuse_unused(name, "%s is given, and kv_begins, too", name);
   if (call.tensors.mask) refuse_unused(name, "%s is given, and a mask, which counts it: give kv_begins", name);
   const int64_t *padding = call.list(value, name, "one for each batch element");
@@ -204,8 +205,9 @@ const option options[] = {
      in_problem | in_stream, false,
      [](attention_call &call, nb::handle value, const char *name) { call.problem.causal = flag_of(value, name); }},
     {"window", "int | tuple[int | None, int | None]",
-     "(left, right): a row sees at most `left` keys before its own and `right` after it; None: no limit. A number\n"
-     "        stands for both",
+     "(left, right): a row sees at most `left` keys before its own and `right` after it; None (not -1): no limit. "
+     "A\n"
+     "        number stands for both",
      in_problem | in_stream, false, set_window},
     {"chunks", "int | tuple[int, int | None, int | None]",
      "size, or (size, left, right): a row sees the chunk of `size` positions that holds its own key, `left` keys "

@@ -214,7 +214,7 @@ void bind_pattern(nb::module_ &module) {
       .def("__or__", either, nb::is_operator())
       .def("__invert__", opposite);
   nb::class_<pattern>(
-      module, "Pattern",
+      module, "Pattern", nb::is_weak_referenceable(),
       "A rule, or a list of rules with one for each head, compiled for rows at positions first_row to\n"
       "first_row + rows - 1 and keys 0 to keys - 1. Calls, plans and threads share it. by_row: rows are\n"
       "counted from the sequence's first. A mask of the same meaning gives the same bits.")
