@@ -7,6 +7,7 @@ import reference
 
 torch = pytest.importorskip("torch")
 import fovea.torch  # pylint: disable=wrong-import-position
+from test_pages import pages_of
 
 SLOPES = torch.tensor([0.5, 0.25, 0.125, 0.0625])
 SINK = torch.tensor([0.5, -1.0, 2.0, 0.0])
@@ -117,7 +118,8 @@ def test_gradients(case, dtype):
 
 @pytest.mark.parametrize("options, word", [({"softcap": 5.0}, "softcap"), ({"mode": "bf16"}, "mode"),
                                            ({"mask": BIAS.clone().requires_grad_()}, "mask"),
-                                           ({"alibi": SLOPES.clone().requires_grad_()}, "alibi")])
+                                           ({"alibi": SLOPES.clone().requires_grad_()}, "alibi"),
+                                           ({"pattern": fovea.Pattern(fovea.Rule.causal(), 60, 60)}, "pattern")])
 def test_what_has_no_gradient(options, word):
     q, k, v = tensors()
     with pytest.raises(fovea.UnsupportedError, match=word):
@@ -128,12 +130,82 @@ def test_what_has_no_gradient(options, word):
 
 def test_errors():
     q, k, v = tensors()
-    with pytest.raises(fovea.ArgumentError, match="window_left"):
+    with pytest.raises(fovea.ArgumentError, match=r"window\[0\] is -2; it must be 0 or more, or None"):
         fovea.torch.attention(q, k, v, window=(-2, 0))
     with pytest.raises(fovea.ArgumentError, match="kv_lens"):
         fovea.torch.attention(q, k, v, kv_lens=[1, 2, 3])
     with pytest.raises(fovea.ArgumentError, match="float64"):
         fovea.torch.attention(q.double(), k.double(), v.double())
+    with pytest.raises(fovea.ArgumentError, match="mode is 'fast'; it must be one of 'exact', 'bf16', 'int8'"):
+        fovea.torch.attention(q, k, v, mode="fast")
+    with pytest.raises(TypeError, match="pattern is a Rule; it must be a fovea.Pattern"):
+        fovea.torch.attention(q, k, v, pattern=fovea.Rule.causal())
+    with pytest.raises(fovea.ArgumentError, match="pattern has 1 numbers; it must have 2"):
+        fovea.torch.attention(q, k, v, pattern=[fovea.Pattern(fovea.Rule.causal(), 60, 60)])
+    table = torch.zeros(2, 3, dtype=torch.int32)
+    with pytest.raises(fovea.ArgumentError, match=r"kv_lens\[1\] is 181; it must be from 0 to 180"):
+        fovea.torch.attention(q, k, v, page_table=table, kv_lens=[60, 181])
+
+
+PATTERNS = [fovea.Rule.window(9, 3) | fovea.Rule.global_([0, 1]), fovea.Rule.every(3, 0, 1)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_patterns():
+    """One for all, and one for each batch element; compiled code follows the pattern that it is given."""
+    q, k, v = tensors()
+    patterns = [fovea.Pattern(rule, 60, 60) for rule in PATTERNS]
+    function = lambda q, k, v, pattern: fovea.torch.attention(q, k, v, pattern=pattern, causal=True)
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    for pattern in (*patterns, patterns, patterns[::-1]):
+        expected = fovea.attention(q, k, v, pattern=pattern, causal=True)
+        same_bits(function(q, k, v, pattern), expected)
+        same_bits(compiled(q, k, v, pattern), expected)
+    del patterns, pattern
+    for rule in PATTERNS:  # at the addresses, perhaps, that those above had
+        pattern = fovea.Pattern(rule & fovea.Rule.keys(5, 60), 60, 60)
+        same_bits(compiled(q, k, v, pattern), fovea.attention(q, k, v, pattern=pattern, causal=True))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_paged_decoding():
+    """Steps over pages, which PyTorch's own operators write: the bits of one call over all keys."""
+    q, k, v = tensors()
+    q = q[:, :, :1]
+    lens = [60, 33]
+    k_pages, v_pages, table = map(torch.from_numpy, pages_of(k.numpy(), v.numpy(), lens))
+    compiled = torch.compile(_step, fullgraph=True, backend="aot_eager")
+    contiguous = [list(k.unbind()), list(v.unbind())]
+    contiguous = [[x[:, :n] for x, n in zip(each, lens)] for each in contiguous]
+    for run in (_step, compiled, compiled):
+        new = [torch.from_numpy(x) for x in reference.tensors(7, rows=1, keys=1)]
+        o = run(*new, k_pages, v_pages, table, torch.tensor(lens))
+        for b in range(2):
+            for each, x in zip(contiguous, new[1:]):
+                each[b] = torch.cat([each[b], x[b]], 1)
+            same_bits(o[b], fovea.attention(new[0][b], contiguous[0][b].contiguous(), contiguous[1][b].contiguous(),
+                                            window=(40, 0)))
+        lens = [n + 1 for n in lens]
+
+
+def _step(q, k, v, k_pages, v_pages, table, lens):
+    """Writes a row of each sequence, and attends."""
+    rows = k_pages.shape[2]
+    page = table.long().gather(1, (lens // rows)[:, None])[:, 0]
+    k_pages[page, :, lens % rows] = k[:, :, 0]
+    v_pages[page, :, lens % rows] = v[:, :, 0]
+    return fovea.torch.attention(q, k_pages, v_pages, page_table=table, kv_lens=lens + 1, window=(40, 0))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mode", ["bf16", "int8"])
+def test_modes(mode):
+    """They are asked for by name, in compiled code, too; others refuse what they refuse there."""
+    q, k, v = tensors()
+    function = lambda q, k, v: fovea.torch.attention(q, k, v, causal=True, mode=mode, softcap=3.0)
+    expected = fovea.attention(q, k, v, causal=True, mode=mode, softcap=3.0)
+    assert not torch.equal(expected, fovea.attention(q, k, v, causal=True, softcap=3.0))
+    same_bits(torch.compile(function, fullgraph=True)(q, k, v), expected)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -141,8 +213,12 @@ def test_operator():
     """PyTorch's own check of operators: schema, shapes, autograd, tracing."""
     q, k, v = tensors()
     lens = torch.tensor([60, 33])
-    arguments = (q, k, v, None, None, SLOPES, None, lens, None, None, True, 7, None, None, None, None, "exact")
+    options = True, 7, None, None, None, None, "exact", None, None
+    arguments = (q, k, v, None, None, SLOPES, None, lens, None, None, None, *options)
     torch.library.opcheck(torch.ops.fovea.attention.default, arguments)
+    table = torch.arange(6, dtype=torch.int32).view(2, 3)
+    pages = [x.reshape(6, 2, 20, 32) for x in (k, v)]
+    torch.library.opcheck(torch.ops.fovea.attention.default, (q, *pages, *arguments[3:10], table, *options))
     leaves = [x.clone().requires_grad_() for x in (q, k, v)]
     torch.library.opcheck(torch.ops.fovea.attention.default, (*leaves, *arguments[3:]))
 

@@ -1,47 +1,71 @@
 """The operator torch.ops.fovea.attention: what scaled_dot_product_attention cannot say, for eager mode, autograd and
 torch.compile."""
 
+import itertools
 import math
+import weakref
 
 import torch
 
 import fovea
 
-# Tensors come first, since autograd does not look at tensors among keywords.
+# Tensors come first, since autograd does not look at tensors among keywords. Patterns are numbers of _patterns.
 SCHEMA = ("(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? sink, Tensor? alibi, Tensor? q_lens, "
-          "Tensor? kv_lens, Tensor? kv_begins, Tensor? padding, bool causal, int? window_left, "
-          "int? window_right, int? offset, float? scale, float? softcap, str mode) -> (Tensor, Tensor)")
+          "Tensor? kv_lens, Tensor? kv_begins, Tensor? padding, Tensor? page_table, bool causal, int? window_left, "
+          "int? window_right, int? offset, float? scale, float? softcap, str mode, int? pattern, int[]? patterns) -> "
+          "(Tensor, Tensor)")
 OPERATOR = "fovea::attention"
 torch.library.define(OPERATOR, SCHEMA)
 
 
 def attention(query, key, value, *, causal=False, window=None, offset=None, q_lens=None, kv_lens=None, kv_begins=None,
-              padding=None, mask=None, sink=None, alibi=None, scale=None, softcap=None, mode="exact", lse=False):
+              padding=None, page_table=None, mask=None, pattern=None, sink=None, alibi=None, scale=None, softcap=None,
+              mode="exact", lse=False):
     """Attention with more rules than scaled_dot_product_attention has, as an operator of PyTorch.
 
         query: (batch, heads, rows, qk_dim)
         key:   (batch, kv_heads, keys, qk_dim); query head h reads kv head h // (heads // kv_heads)
         value: (batch, kv_heads, keys, v_dim)
 
-    causal, window, offset, q_lens, kv_lens, kv_begins, padding, mask, scale, softcap and mode are the keywords of
-    fovea.attention(), with its defaults: the last row's own key is the last key, where PyTorch's causal masks begin at
-    the top left. offset is one number; lengths are lists, or tensors of int64 or int32. sink: float32 (heads,), the
-    scores of one more key whose value is zero. alibi: float32 (heads,) or (batch, heads), slopes.
+    With page_table, int32 or int64 (batch, pages of a sequence), key and value are pages of a cache, (pages, kv_heads,
+    page_rows, dim), and kv_lens says how many keys each sequence has there.
+
+    causal, window, offset, q_lens, kv_lens, kv_begins, padding, page_table, mask, pattern, scale, softcap and mode are
+    the keywords of fovea.attention(), with its defaults: the last row's own key is the last key, where PyTorch's causal
+    masks begin at the top left. offset is one number; lengths are lists, or tensors of int64 or int32. sink: float32
+    (heads,), the scores of one more key whose value is zero. alibi: float32 (heads,) or (batch, heads), slopes.
 
     Returns O of query's type, contiguous; with lse=True O and LSE, float32 (batch, heads, rows), which has no gradient.
     The same bits as fovea.attention(), alone and within torch.compile; as many threads as torch.get_num_threads().
 
     Gradients of query, key, value and sink are those of PyTorch's own backward pass over O and LSE, which needs a mask
-    of (batch, heads or 1, rows, keys) numbers if there are more rules than a mask. mask, alibi, softcap, modes other
-    than 'exact' and v_dim other than qk_dim have no gradient: fovea.UnsupportedError. Raises fovea.Error as
-    fovea.attention() does. Thread-safe.
+    of (batch, heads or 1, rows, keys) numbers if there are more rules than a mask. mask, alibi, softcap, pattern,
+    page_table, modes other than 'exact' and v_dim other than qk_dim have no gradient: fovea.UnsupportedError. Raises
+    fovea.Error as fovea.attention() does. Thread-safe.
     """
     left, right = window if isinstance(window, (tuple, list)) else (window, window)
     lens = (each if each is None or isinstance(each, torch.Tensor) else torch.tensor(each)
             for each in (q_lens, kv_lens, kv_begins, padding))
-    o, sums = torch.ops.fovea.attention(query, key, value, mask, sink, alibi, *lens, causal, left, right, offset, scale,
-                                        softcap, mode)
+    patterns = [_number_of(each) for each in pattern] if isinstance(pattern, (tuple, list)) else None
+    number = _number_of(pattern) if pattern is not None and patterns is None else None
+    o, sums = torch.ops.fovea.attention(query, key, value, mask, sink, alibi, *lens, page_table, causal, left, right,
+                                        offset, scale, softcap, mode, number, patterns)
     return (o, sums) if lse else o
+
+
+_patterns = weakref.WeakValueDictionary()  # by number: an operator takes no objects
+_numbers = weakref.WeakKeyDictionary()
+_next_number = itertools.count()
+
+
+@torch.compiler.assume_constant_result  # of one pattern: compiled code is made for the patterns that it was given
+def _number_of(pattern):
+    if not isinstance(pattern, fovea.Pattern):
+        raise TypeError(f"pattern is a {type(pattern).__name__}; it must be a fovea.Pattern, or a list with one for "
+                        "each batch element")
+    number = _numbers.setdefault(pattern, next(_next_number))
+    _patterns[number] = pattern
+    return number
 
 
 def _plain(tensor):
@@ -50,16 +74,20 @@ def _plain(tensor):
 
 
 @torch.library.impl(OPERATOR, "CPU")
-def _attention(query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins, padding, causal, window_left,
-               window_right, offset, scale, softcap, mode):
+def _attention(query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins, padding, page_table, causal,
+               window_left, window_right, offset, scale, softcap, mode, pattern, patterns):
     window = None if window_left is None and window_right is None else (window_left, window_right)
+    if pattern is not None:
+        pattern = _patterns[pattern]
+    elif patterns is not None:
+        pattern = [_patterns[number] for number in patterns]
     query = _plain(query)
     out = torch.empty(query.shape[:-1] + value.shape[-1:], dtype=query.dtype)
     result = fovea.attention(query, _plain(key), _plain(value), mask=_plain(mask), sink=_plain(sink),
                              terms=None if alibi is None else fovea.alibi(_plain(alibi)), q_lens=q_lens,
-                             kv_lens=kv_lens, kv_begins=kv_begins, padding=padding, causal=causal, window=window,
-                             offset=offset, scale=scale, softcap=softcap, mode=mode, out=out, lse=True,
-                             threads=torch.get_num_threads())
+                             kv_lens=kv_lens, kv_begins=kv_begins, padding=padding, page_table=page_table,
+                             causal=causal, window=window, offset=offset, pattern=pattern, scale=scale,
+                             softcap=softcap, mode=mode, out=out, lse=True, threads=torch.get_num_threads())
     return out, result.lse
 
 
@@ -78,8 +106,13 @@ def _refuse(what):
 
 
 def _save(ctx, inputs, output):
-    query, key, value, mask, sink, alibi, *lens, causal, left, right, offset, scale, softcap, mode = inputs
+    query, key, value, mask, sink, alibi, *lens, table = inputs[:11]
+    causal, left, right, offset, scale, softcap, mode, *patterns = inputs[11:]
     if any(ctx.needs_input_grad):
+        if table is not None:
+            _refuse("page_table is given")
+        if patterns != [None, None]:
+            _refuse("pattern is given")
         for name, tensor in (("mask", mask), ("alibi", alibi)):
             if tensor is not None and tensor.requires_grad:
                 _refuse(f"{name} requires a gradient")
@@ -135,7 +168,7 @@ def _backward(ctx, of_o, _):
     if ctx.needs_input_grad[4]:
         weights = (sink.view(-1, 1) - lse).exp()  # of the sink, (batch, heads, rows)
         of_sink = -(weights * (of_o.float() * o.float()).sum(-1)).sum((0, 2))
-    return *of_inputs, None, of_sink, *[None] * 12
+    return *of_inputs, None, of_sink, *[None] * 15
 
 
 torch.library.register_autograd(OPERATOR, _backward, setup_context=_save)
