@@ -51,7 +51,7 @@ if [ "$second" = "$first" ]; then echo "note: no other Python than $version"; fi
 export CMAKE_ARGS=-DFOVEA_WERROR=ON
 # fovea.torch and fovea.transformers are tested with one Python, since PyTorch is large; mypy checks the stubs with the
 # other.
-install_and_test "$first" "$root/python" torch==2.13.0 transformers==5.24.0
+install_and_test "$first" "$root/python" torch==2.13.0 transformers==5.24.0 expecttest
 rm -rf "$folder/archive"
 "$folder/$version/bin/pip" install --quiet --disable-pip-version-check build
 "$folder/$version/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
