@@ -227,6 +227,18 @@ def test_what_is_not_taken():
         same_bits(o, call())
 
 
+def test_fast_paths():
+    """They are kernels of PyTorch, with its bits, which do not ask for attention."""
+    torch.manual_seed(0)
+    layer, x = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval(), torch.randn(2, 700, 64)
+    assert torch.backends.mha.get_fastpath_enabled()
+    with torch.no_grad():
+        taken = layer(x), layer.self_attn(x, x, x, need_weights=False)[0]
+        fovea.torch.deactivate()
+        for own, o in zip((layer(x), layer.self_attn(x, x, x, need_weights=False)[0]), taken):
+            same_bits(own, o)
+
+
 def test_modules():
     """nn.MultiheadAttention and encoder layers reach Fovea without their fast paths."""
     torch.manual_seed(0)
