@@ -212,7 +212,7 @@ static void multiply(const bf16_task *task, const bf16_part *part, const fovea_n
   }
 }
 
-/* A part of the dims for a group of the chunk from group `begin` up to group `end`. */
+/* Without memory, rows are packed for each part. */
 static void compute_part(const bf16_task *task, const bf16_part *part) {
   const fovea_nn_bf16_job *job = task->job;
   const fovea_nn_bf16_panels panels = find_panels(task, part->group, part->dim, part->dims);
@@ -220,7 +220,7 @@ static void compute_part(const bf16_task *task, const bf16_part *part) {
   multiply(task, part, &panels, task->x + (job->memory ? part->dim * job->bf16->x_bytes : 0));
 }
 
-/* Each part of the dims for all groups of a chunk, so that a part of the packed rows stays in the cache. */
+/* Each part of the dims for all groups of a chunk, from `begin` up to `end`, so that a part of the packed rows stays in the cache. */
 static void compute_chunk(const bf16_task *task, int64_t begin, int64_t end) {
   const fovea_nn_bf16_job *job = task->job;
   const int64_t in = job->linear->in, most = job->memory ? job->bf16->dims : FOVEA_DOT_PIECE;
