@@ -104,11 +104,12 @@ def test_one_answer():
         same_bits(sdpa(q[:, :, row:row + 1], k, v), expected[:, :, row:row + 1])
 
 
+# NumPy makes the inputs: the first sine of a process may have other bits (github.com/pytorch/pytorch/issues/188792).
 MODEL = """
-import hashlib, torch, fovea.torch
+import hashlib, numpy, torch, fovea.torch
 fovea.torch.activate()
-q, k, v = (torch.arange(n, dtype=torch.float32).mul_(step).sin_().to(torch.bfloat16).float().view(2, 3, -1, 32)
-           for n, step in ((2 * 3 * 40 * 32, 0.7), (2 * 3 * 200 * 32, 1.3), (2 * 3 * 200 * 32, 2.1)))
+random = numpy.random.default_rng(5)
+q, k, v = (torch.from_numpy(random.standard_normal((2, 3, n, 32), dtype=numpy.float32)) for n in (40, 200, 200))
 o = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 print(hashlib.sha256(o.contiguous().numpy().tobytes()).hexdigest())
 """
@@ -119,7 +120,7 @@ def test_instruction_sets():
     usable = {each.name for each in fovea.info().sets if each.usable}
     chosen = {fovea.info().isa, "scalar"} | ({"avx2", "avx512", "neon"} & usable)  # a process each
     for isa in chosen:
-        environment = {**os.environ, "FOVEA_ISA": isa, "ATEN_CPU_CAPABILITY": "default"}
+        environment = {**os.environ, "FOVEA_ISA": isa}
         done = subprocess.run([sys.executable, "-c", MODEL], env=environment, capture_output=True, text=True,
                               check=True)
         hashes.add(done.stdout)

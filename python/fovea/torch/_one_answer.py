@@ -55,6 +55,7 @@ _state = {}
 
 
 def _begin():
+    _choose_kernels_of_mkl()
     library = torch.library.Library("aten", "IMPL", "CPU")
     with warnings.catch_warnings():  # of kernels that are overridden, which is what the caller has asked for
         warnings.filterwarnings("ignore", message=".*other operators may also be overridden", category=UserWarning)
@@ -65,6 +66,13 @@ def _begin():
     torch.backends.mha.set_fastpath_enabled(False)  # its kernels are fused with PyTorch's attention
     if not _state["attention"]:
         _sdpa.activate()
+
+
+def _choose_kernels_of_mkl():
+    """MKL 2024.2 chooses a function's kernel in its first call. If two threads make that call, one of them may take a
+    kernel of some 11 bits (github.com/pytorch/pytorch/issues/188792). One number is computed by one thread."""
+    for dtype in (torch.float32, torch.float64):
+        torch.ones(1, dtype=dtype).sqrt_().trunc_()
 
 
 def _end():
