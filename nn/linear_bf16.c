@@ -113,7 +113,7 @@ static int64_t dims_from(int64_t in, int64_t dim, int64_t part) {
   return in - dim < part ? in - dim : part;
 }
 
-/* The panels of a group from `dim` on, where they lie or, if some weights are too small, in a copy. */
+/* The panels of a group from `dim` on, where they lie or, if the kernels need one, in a copy. */
 static fovea_nn_bf16_panels find_panels(const bf16_task *task, int64_t group, int64_t dim, int64_t dims) {
   const fovea_nn_linear *l = task->job->linear;
   const int64_t outs = fovea_nn_padded(l->out, FOVEA_NN_PANEL), first = group * FOVEA_NN_PANELS;
@@ -123,7 +123,7 @@ static fovea_nn_bf16_panels find_panels(const bf16_task *task, int64_t group, in
                                  .piece_stride = FOVEA_DOT_PIECE * outs,
                                  .first = first,
                                  .panels = (int)(rest < FOVEA_NN_PANELS ? rest : FOVEA_NN_PANELS)};
-  if (task->job->bf16->safe(&panels)) return panels;
+  if (task->job->bf16->safe && task->job->bf16->safe(&panels)) return panels;
   task->job->bf16->clear(&panels, task->weights);
   panels.weights = task->weights;
   panels.piece_stride = (int64_t)FOVEA_DOT_PIECE * panels.panels * FOVEA_NN_PANEL;

@@ -51,7 +51,8 @@ struct fovea_nn_bf16_kernels {
   void (*pack_bf16)(
       const fovea_nn_bf16_pack_args *args);          /* the same of rows of bf16; NULL: they are widened first */
   void (*tile)(const fovea_nn_bf16_tile_args *args); /* weights are 0 or at least 2^-56 in magnitude */
-  int (*safe)(const fovea_nn_bf16_panels *panels);   /* whether they are */
+  int (*safe)(
+      const fovea_nn_bf16_panels *panels); /* whether they are; NULL: tile() takes what clear() has copied */
   void (*clear)(const fovea_nn_bf16_panels *panels, uint16_t *to); /* copies them, and 0 for those that are not */
 };
 

@@ -4,6 +4,7 @@
  *   BF16_ITEM_PAIRS        pairs of dims of an item: 1 or 2
  *   bf16_mode_pack         rows as items: two numbers or words each, for the even chain and for the odd one
  *   bf16_load_item         the same of weights
+ *   BF16_SAFE, BF16_CLEAR  of the table (fovea_nn_bf16_kernels)
  *   bf16_step(w, x, sum)   adds the products of an item to a chain
  */
 #ifndef FOVEA_ARCH_SHARED_NN_BF16_MODE_H
@@ -16,7 +17,8 @@
 enum {
   BF16_PAIRS = FOVEA_NN_BF16_GROUP / 2, /* of a group */
   BF16_TILE_VECTORS = FOVEA_NN_TILE_VECTORS / 2,
-  BF16_WORDS = FOVEA_NN_PANEL * 2, /* elements of a pair of dims of a panel */
+  BF16_FEW_ROWS = FOVEA_NN_TILE_ROWS > 4 ? 4 : 2, /* a step of 32 rows is four tiles of 6 and two of 4 */
+  BF16_WORDS = FOVEA_NN_PANEL * 2,                /* elements of a pair of dims of a panel */
 #ifdef FOVEA_NN_BF16_READS_AGAIN
   BF16_PARTS = 2
 #else
@@ -63,6 +65,11 @@ FOVEA_INLINE void bf16_mode_group(const int rows, const int vectors, const float
   for (int n = 0; n < rows; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) tile.even[n][v] = tile.odd[n][v] = vec_set1(0.0f);
+  }
+  if (BF16_ITEM_PAIRS > 1 && rows == FOVEA_NN_TILE_ROWS && pairs == BF16_PAIRS) {
+    FOVEA_UNROLL
+    for (; pairs > 0; pairs -= BF16_ITEM_PAIRS, x += 2, weights += BF16_ITEM_PAIRS * BF16_WORDS)
+      bf16_mode_item(rows, vectors, 1, x, x_stride, weights, panel_stride, &tile);
   }
   FOVEA_NO_UNROLL
   for (; pairs >= BF16_ITEM_PAIRS; pairs -= BF16_ITEM_PAIRS, x += 2, weights += BF16_ITEM_PAIRS * BF16_WORDS)
@@ -111,7 +118,7 @@ FOVEA_INLINE void bf16_mode_rows(const int rows, const int vectors, const fovea_
     bf16_mode_rows(rows, vectors, args, row, vector);                                                              \
   }
 BF16_TILE(many, FOVEA_NN_TILE_ROWS, BF16_TILE_VECTORS)
-BF16_TILE(two, 2, BF16_TILE_VECTORS)
+BF16_TILE(few, BF16_FEW_ROWS, BF16_TILE_VECTORS)
 BF16_TILE(one, 1, FOVEA_NN_TILE_VECTORS)
 BF16_TILE(last, 1, FOVEA_NN_PANEL / LANES)
 
@@ -122,25 +129,25 @@ FOVEA_KERNEL static void bf16_mode_zero(const fovea_nn_bf16_tile_args *args) {
   }
 }
 
+/* Rows of the next tile, of those that are left. */
+FOVEA_INLINE int bf16_mode_next(int rows) {
+  if (rows >= FOVEA_NN_TILE_ROWS && rows != 2 * BF16_FEW_ROWS) return FOVEA_NN_TILE_ROWS;
+  return rows >= BF16_FEW_ROWS ? BF16_FEW_ROWS : 1;
+}
+
 FOVEA_KERNEL static void bf16_mode_products(const fovea_nn_bf16_tile_args *args) {
   const int vectors = args->panels.panels * FOVEA_NN_PANEL / LANES;
-  int row = 0;
   if (!args->begun) bf16_mode_zero(args);
-  for (; row + 2 <= args->rows;) {
-    const int many = row + FOVEA_NN_TILE_ROWS <= args->rows;
+  for (int row = 0, rows; row < args->rows; row += rows) {
+    rows = bf16_mode_next(args->rows - row);
+    const int step = rows == 1 ? FOVEA_NN_TILE_VECTORS : BF16_TILE_VECTORS;
     int vector = 0;
-    for (; vector + BF16_TILE_VECTORS <= vectors; vector += BF16_TILE_VECTORS)
-      (many ? bf16_mode_many : bf16_mode_two)(args, row, vector);
-    for (int n = 0; n < (many ? FOVEA_NN_TILE_ROWS : 2); n++) {
+    for (; vector + step <= vectors; vector += step)
+      (rows == 1 ? bf16_mode_one : rows == BF16_FEW_ROWS ? bf16_mode_few : bf16_mode_many)(args, row, vector);
+    for (int n = 0; n < rows; n++) {
       for (int v = vector; v < vectors; v += FOVEA_NN_PANEL / LANES) bf16_mode_last(args, row + n, v);
     }
-    row += many ? FOVEA_NN_TILE_ROWS : 2;
   }
-  if (row == args->rows) return;
-  int vector = 0;
-  for (; vector + FOVEA_NN_TILE_VECTORS <= vectors; vector += FOVEA_NN_TILE_VECTORS)
-    bf16_mode_one(args, row, vector);
-  for (; vector < vectors; vector += FOVEA_NN_PANEL / LANES) bf16_mode_last(args, row, vector);
 }
 
 /* ---- Small weights ---------------------------------------------------------------------------------------------- */
@@ -194,8 +201,8 @@ const fovea_nn_bf16_kernels FOVEA_NAME(nn_bf16) = {
     .panels = FOVEA_NN_PANELS,
     .pack = bf16_mode_pack,
     .tile = bf16_mode_products,
-    .safe = FOVEA_SHARED(nn_bf16_safe),
-    .clear = FOVEA_SHARED(nn_bf16_clear),
+    .safe = BF16_SAFE,
+    .clear = BF16_CLEAR,
 };
 #endif
 #endif

@@ -9,6 +9,8 @@
 #if FOVEA_BUILDS_BF16
 
 #define BF16_ITEM_PAIRS 1
+#define BF16_SAFE       FOVEA_SHARED(nn_bf16_safe)
+#define BF16_CLEAR      FOVEA_SHARED(nn_bf16_clear)
 
 FOVEA_KERNEL static void bf16_mode_pack(const fovea_nn_bf16_pack_args *args) {
   const int padded = (args->dims + FOVEA_NN_BF16_GROUP - 1) / FOVEA_NN_BF16_GROUP * FOVEA_NN_BF16_GROUP;
