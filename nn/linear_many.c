@@ -11,6 +11,8 @@
 #include "linear_finish.h"
 #include "quantised.h"
 
+#include <math.h>
+
 enum { LINE = 64, FEW_TILES = 2 }; /* bytes of a cache line; tiles that have more to fetch than one stream */
 
 static size_t padded_floats(int64_t count) {
@@ -41,11 +43,16 @@ static void lay_out(fovea_nn_many *many) {
   if (weights_are_copied(many->linear)) many->task_bytes += padded_floats((int64_t)k->tile_outs * FOVEA_DOT_PIECE);
 }
 
-/* Tasks of each worker, so that none waits long for the last; the fewest tiles and outputs of a smaller task, and
- * its work: rows are packed for each block of groups, and weights of 16 bits or in rows are copied for each block
- * of tiles. What costs nothing is cut first. */
-enum { WORKER_TASKS = 4, LEAST_TILES = 4, LEAST_OUTS = 256 };
+/* The most tasks of each worker, and the least work that is worth a task. */
+enum { WORKER_TASKS = 4 };
 #define LEAST_WORK INT64_C(1000000)
+
+/* What else a task costs, where one tile of one group costs 1: it packs each tile, and fetches the weights of each group
+ * or, if they are not panels of f32, copies them. A worker waits some part of a task for the last one. */
+#define TILE_COST  0.4
+#define GROUP_COST 0.5
+#define COPY_COST  1.0
+#define WAIT       0.02
 
 /* A product that saturates: sizes of which only scratch is asked for may be any. */
 static int64_t product(int64_t a, int64_t b) {
@@ -57,21 +64,39 @@ int64_t fovea_nn_many_tasks(const fovea_nn_many *many) {
   return product(many->row_blocks, many->columns);
 }
 
-/* How many tasks there should be. */
-static int64_t wanted_tasks(const fovea_nn_many *many, int workers) {
+/* How much more than their share of tiles, or of groups, some worker has: they are whole. */
+static double unevenness(double count, double blocks, double rounds) {
+  const double share = count / blocks * rounds;
+  return ceil(share) / share;
+}
+
+/* How long so many workers take: in each round, each computes a task. */
+static double time_of(const fovea_nn_many *many, double row_blocks, double columns, double workers) {
+  const double tiles = (double)many->tiles, groups = (double)many->groups, tasks = row_blocks * columns;
+  const double group_cost = weights_are_copied(many->linear) ? COPY_COST : GROUP_COST;
+  const double all = tiles * groups + TILE_COST * tiles * columns + group_cost * groups * row_blocks;
+  const double rounds = ceil(tasks / workers);
+  return (rounds + WAIT) * all / tasks * unevenness(tiles, row_blocks, rounds) *
+         unevenness(groups, columns, rounds);
+}
+
+/* Cuts tasks of at most the rows and outputs of now as is fastest. */
+static void share_out(fovea_nn_many *many, int workers) {
   const fovea_nn_kernels *k = many->kernels;
   const int64_t tile = (int64_t)k->tile_rows * k->tile_outs * many->linear->in;
   const int64_t worth = product(many->tiles, many->groups) / fovea_nn_parts_of(LEAST_WORK, tile);
-  const int64_t most = (int64_t)WORKER_TASKS * workers;
-  return workers <= 1 ? 1 : worth < most ? worth : most;
-}
-
-/* Cuts one kind of blocks in halves. Returns 0 if they are as small as they should be. */
-static int halve(int64_t count, int64_t least, int64_t *blocks) {
-  const int64_t block = fovea_nn_parts_of(count, *blocks);
-  if (block < 2 * least) return 0;
-  *blocks = fovea_nn_parts_of(count, block / 2);
-  return 1;
+  const int64_t most = (int64_t)WORKER_TASKS * workers, limit = worth < most ? worth : most;
+  const int64_t least_blocks = many->row_blocks, least_columns = many->columns;
+  double best = time_of(many, (double)least_blocks, (double)least_columns, workers);
+  for (int64_t columns = least_columns; columns <= many->groups && columns * least_blocks <= limit; columns *= 2) {
+    for (int64_t blocks = least_blocks; blocks <= many->tiles && columns * blocks <= limit; blocks++) {
+      const double time = time_of(many, (double)blocks, (double)columns, workers);
+      if (time >= best) continue;
+      best = time;
+      many->row_blocks = blocks;
+      many->columns = columns;
+    }
+  }
 }
 
 int fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
@@ -87,14 +112,7 @@ int fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows 
   many->row_blocks = fovea_nn_parts_of(many->tiles, kernels->task_tiles);
   many->columns = fovea_nn_parts_of(many->groups, kernels->task_outs / kernels->tile_outs);
   lay_out(many);
-  const int64_t wanted = wanted_tasks(many, workers), outs = LEAST_OUTS / kernels->tile_outs;
-  const int copies = weights_are_copied(linear);
-  while (fovea_nn_many_tasks(many) < wanted) {
-    const int idle = fovea_nn_many_tasks(many) < workers; /* then every cut is worth what it costs */
-    if (!copies && halve(many->tiles, LEAST_TILES, &many->row_blocks)) continue;
-    if (halve(many->groups, idle ? 1 : outs, &many->columns)) continue;
-    if (!idle || !halve(many->tiles, LEAST_TILES, &many->row_blocks)) break;
-  }
+  if (workers > 1) share_out(many, workers);
   return 1;
 }
 
