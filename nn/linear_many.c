@@ -43,8 +43,9 @@ static void lay_out(fovea_nn_many *many) {
   if (weights_are_copied(many->linear)) many->task_bytes += padded_floats((int64_t)k->tile_outs * FOVEA_DOT_PIECE);
 }
 
-/* The most tasks of each worker, and the least work that is worth a task. */
-enum { WORKER_TASKS = 4 };
+/* The most tasks of each worker unless they are too large, after how many rounds the last matters little, and the least
+ * work that is worth a task. */
+enum { WORKER_TASKS = 4, ENOUGH_ROUNDS = 32 };
 #define LEAST_WORK INT64_C(1000000)
 
 /* What else a task costs, where one tile of one group costs 1: it packs each tile, and fetches the weights of each group
@@ -85,8 +86,12 @@ static void share_out(fovea_nn_many *many, int workers) {
   const fovea_nn_kernels *k = many->kernels;
   const int64_t tile = (int64_t)k->tile_rows * k->tile_outs * many->linear->in;
   const int64_t worth = product(many->tiles, many->groups) / fovea_nn_parts_of(LEAST_WORK, tile);
-  const int64_t most = (int64_t)WORKER_TASKS * workers, limit = worth < most ? worth : most;
   const int64_t least_blocks = many->row_blocks, least_columns = many->columns;
+  const int64_t some = (int64_t)WORKER_TASKS * workers, least = fovea_nn_many_tasks(many);
+  if (least / ENOUGH_ROUNDS >= workers) return;
+  const int64_t more = least + INT64_C(2) * workers; /* or few tasks may be left for the last round */
+  const int64_t most = more > some ? more : some;
+  const int64_t limit = worth < most ? worth : most;
   double best = time_of(many, (double)least_blocks, (double)least_columns, workers);
   for (int64_t columns = least_columns; columns <= many->groups && columns * least_blocks <= limit; columns *= 2) {
     for (int64_t blocks = least_blocks; blocks <= many->tiles && columns * blocks <= limit; blocks++) {
