@@ -12,23 +12,27 @@ sys.path.insert(0, str(SPEC / "second"))
 
 import attention  # noqa: E402
 import formats  # noqa: E402
-import functions  # noqa: E402
 import layers  # noqa: E402
-import modes  # noqa: E402
 import rotary  # noqa: E402
+import arithmetic  # noqa: E402
 from arithmetic import fma, stored, widened  # noqa: E402
 
 
 def computation(vector):
     """The function of the vector's name in its module, or the function that it says."""
-    name = vector["computes"]
+    name = {"mode": "attention"}.get(vector["computes"], vector["computes"])
     if name == "function":
-        module = next(module for module in (functions, layers, modes) if hasattr(module, vector["name"]))
+        module = next(module for module in (arithmetic, attention, layers) if hasattr(module, vector["name"]))
         return lambda p, arrays: {"y": getattr(module, vector["name"])(arrays["x"])}
     if name == "fused":
         return lambda p, arrays: {"y": fma(arrays["a"], arrays["b"], arrays["c"])}
-    if name == "mode":
-        return lambda p, arrays: attention.attention(p, arrays, modes.ModeRow)
+    if name == "buckets":
+        return lambda p, arrays: {"bucket": [attention.bucket(int(d), p["buckets"], p["max_distance"], p["both"])
+                                             for d in arrays["d"]]}
+    if name == "norm":
+        return lambda p, arrays: {"y": layers.norm(arrays["x"], p, arrays)}
+    if name == "softmax":
+        return lambda p, arrays: {"y": np.array([layers.softmax(x) for x in arrays["x"]])}
     return next(getattr(module, name) for module in (attention, formats, layers, rotary) if hasattr(module, name))
 
 

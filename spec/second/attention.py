@@ -1,26 +1,21 @@
-"""Sections 2, 3, 7 and 13 of docs/numerics.md: one head, row by row."""
+"""Sections 2, 3, 7, 13 and 16 of docs/numerics.md: one head, row by row."""
 
 import functools
 import math
 
 import numpy as np
 
-from arithmetic import F, INF, NAN, canonical, fma, fold, sixteen
-from functions import LN2, LOG2E, exp2, log2, normaliser_sigmoid, tanh
+from arithmetic import (F, INF, LN2, LOG2E, NAN, bf16_bits, c, canonical, chain, exp2, fma, log2, mode_exp2,
+                        normaliser_sigmoid, sixteen, tanh, widened)
 
 PIECE, BLOCK, SPAN, FAR = 128, 128, 2048, 1 << 60
 DOUBLE_LOG2E = float.fromhex("0x1.71547652b82fep+0")
 
 
-def dot(a, b):
-    """Step 1, of a with each row of b."""
-    total = None
-    for start in range(0, len(a), PIECE):
-        r, end = np.zeros(b.shape[:-1], F), min(start + PIECE, len(a))
-        for d in (d for pair in range(start, end, 2) for d in (pair + 1, pair) if d < end):
-            r = fma(a[d], b[..., d], r)
-        total = r if total is None else total + r
-    return total
+def dot(a, b, order=lambda d: (d // 2, -d)):
+    """Step 1, of a with each row of b; with None for the order the dims of a piece are ascending."""
+    pieces = (sorted(range(start, min(start + PIECE, len(a))), key=order) for start in range(0, len(a), PIECE))
+    return functools.reduce(np.add, [chain((a[d], b[..., d]) for d in piece) for piece in pieces])
 
 
 def bucket(d, buckets, max_distance, both):
@@ -30,6 +25,27 @@ def bucket(d, buckets, max_distance, both):
     if r < e or r >= max_distance:
         return first + (r if r < e else D - 1)
     return first + e + max(k for k in range(D - e) if r ** (D - e) * e**k >= max_distance**k * e ** (D - e))
+
+
+def mode_bf16(x):
+    near = widened(bf16_bits(x))
+    return np.where(np.abs(near) < F(2**-56), F(0), near)
+
+
+def dot16(a, b):
+    """Of a with each row of b."""
+    products, r = list(zip(mode_bf16(a), np.moveaxis(mode_bf16(b), -1, 0))), F(0)
+    for start in range(0, len(a), 32):
+        r = r + (chain(products[start : start + 32 : 2]) + chain(products[start + 1 : start + 32 : 2]))
+    return r
+
+
+def codes_of(x):
+    """Codes of a row, as integers, and its scale."""
+    a = np.max(np.abs(x))
+    if not np.all(np.isfinite(x)) or a < F(2**-80):
+        return np.zeros(len(x), np.int64), F(0) if np.all(np.isfinite(x)) else NAN
+    return np.rint(x * (F(127) / a)).astype(np.int64), a / F(127)
 
 
 class Row:
@@ -47,6 +63,7 @@ class Row:
             self.visible[begin:] &= mask != (0 if mask.dtype == np.uint8 else -INF)
             if mask.dtype != np.uint8:
                 self.added.append(np.concatenate([np.zeros(begin, F), mask]))
+        self.q_scale, self.moved = F(1), None
         self.r = self.products()
         self.s = self.scored(DOUBLE_LOG2E, lambda s, b: fma(b, LOG2E, s)) if self.softmax else self.scored(1, np.add)
 
@@ -78,22 +95,21 @@ class Row:
         return np.clip(self.j - self.own, -size, size) + size
 
     def products(self):
-        r = dot(self.q, self.k)
-        return r + dot(self.q, self.arrays["shaw_keys"])[self.shaw()] if "shaw_keys" in self.arrays else r
-
-    def active(self):
-        return np.where(self.r > 0, self.r, self.r * F(self.p["leaky_slope"])) if "leaky_slope" in self.p else self.r
-
-    def factor(self, number):
-        return F(number)
+        """r, and of int8 mode q's scale and t of the centre."""
+        q, k, arrays, kind = self.q, self.k, self.arrays, self.p.get("scores", "exact")
+        if kind == "int8":
+            q, k = q * arrays.get("key_scale", F(1)), k - arrays.get("key_centre", F(0))
+            self.moved = dot(q, arrays["key_centre"]) * F(self.scale * DOUBLE_LOG2E) if "key_centre" in arrays else None
+            codes, self.q_scale = codes_of(q)
+            return np.array([F(np.dot(codes, row)) * scale for row, scale in map(codes_of, k)], F)
+        r = dot(q, k) if kind == "exact" else dot16(q, k)
+        return r + dot(q, arrays["shaw_keys"])[self.shaw()] if "shaw_keys" in arrays else r
 
     def scored(self, unit, add):
         """s of step 2 with log2 e as the unit, of section 13 and step 8 with 1."""
-        if self.cap:
-            s = F(self.cap * unit) * tanh(self.active() * self.factor(self.scale / self.cap))
-        else:
-            s = self.active() * self.factor(self.scale * unit)
-        return functools.reduce(add, self.added, s)
+        r = np.where(self.r > 0, self.r, self.r * F(self.p["leaky_slope"])) if "leaky_slope" in self.p else self.r
+        s = r * (self.q_scale * F(self.scale / self.cap if self.cap else self.scale * unit))
+        return functools.reduce(add, self.added, F(self.cap * unit) * tanh(s) if self.cap else s)
 
     def weights(self, s, m):
         """p of step 3, or of section 13."""
@@ -106,49 +122,59 @@ class Row:
 
     def values(self, p, j):
         """o of step 3."""
-        o = np.zeros(self.v.shape[1], F)
-        for weight, key in zip(p, j):
-            o = fma(weight, self.v[key], o)
-        if "shaw_values" in self.arrays:
-            for x in sorted(set(self.shaw()[j])):
-                total = F(0)
-                for weight in p[self.shaw()[j] == x]:
-                    total = total + weight
-                o = fma(total, self.arrays["shaw_values"][x], o)
-        return o
+        o = chain(zip(p, self.v[j]), np.zeros(self.v.shape[1], F))
+        if "shaw_values" not in self.arrays:
+            return o
+        sums = {x: functools.reduce(np.add, p[self.shaw()[j] == x]) for x in sorted(set(self.shaw()[j]))}
+        return chain(((sums[x], self.arrays["shaw_values"][x]) for x in sums), o)
 
     def block(self, start):
         """Step 3: m, l, o, and e of step 11; None without a state."""
-        j = self.j[start : start + BLOCK][self.visible[start : start + BLOCK]]
-        s, m = self.s[j], np.max(self.s[j][~np.isnan(self.s[j])], initial=-INF) + F(0)
+        j, mode = self.j[start : start + BLOCK][self.visible[start : start + BLOCK]], self.p.get("values", "exact")
+        s = self.s[j]
+        if mode == "int8" and len(j):
+            codes, scales = map(np.array, zip(*map(codes_of, self.v[j])))
+            w = np.where(scales < F(2**-87), F(2**-87), scales)
+            s, h = np.where(s == -INF, s, s + log2(w)), np.where(np.isnan(w), F(1), F(1) / w)
+        m = np.max(s[~np.isnan(s)], initial=-INF) + F(0)
         if len(j) == 0 or (m == -INF and not np.any(np.isnan(s))):
             return None
-        m = m if self.softmax else F(0)
-        p, x = self.weights(s, m), s - (F(0) if m == -INF else m)
-        e = sixteen(p, j, lambda total, weight, at: total if weight == 0 else fma(weight, x[at], total))
-        return m, sixteen(p, j), self.values(p, j), e
+        m = m - c("0x1.ffa37cp+2") if mode == "int8" else m if self.softmax else F(0)
+        x = s - (F(0) if m == -INF else m)
+        if mode != "exact":
+            least = F(-126 if mode == "int8" else -56)
+            p = np.where(x < least, F(0), mode_exp2(np.maximum(x, least)))
+        if mode == "bf16":
+            weights, values = np.zeros(BLOCK, F), np.zeros((BLOCK, self.v.shape[1]), F)
+            weights[j - start], values[j - start] = p, self.v[j]
+            return m, sixteen(p, None, j), dot16(weights, values.T), F(0)
+        if mode == "int8":
+            u = np.nan_to_num(np.minimum(np.rint(p), F(255))).astype(np.int64)
+            return m, sixteen(p, h, j), np.sum(u[:, None] * codes, 0).astype(F) + F(0) * np.sum(p), F(0)
+        p = self.weights(s, m)
+        return m, sixteen(p, None, j), self.values(p, j), sixteen(p, np.where(p == 0, F(0), x), j)
 
     def merge(self, left, right):
         """Step 4."""
         if left is None or right is None:
             return right if left is None else left
         (m1, l1, o1, e1), (m2, l2, o2, e2) = left, right
-        if not self.softmax:
-            return F(0), l1 + l2, o1 + o2, F(0)
         m = m1 if m1 > m2 else m2
         d1, d2 = m1 - (F(0) if m == -INF else m), m2 - (F(0) if m == -INF else m)
         a, b = exp2(d1), exp2(d2)
         e1, e2 = fma(l1, F(0) if a == 0 else d1, e1), fma(l2, F(0) if b == 0 else d2, e2)
         return m, fma(l2, b, l1 * a), fma(o2, b, o1 * a), fma(e2, b, e1 * a)
 
-    def span(self, state):
-        return state
-
     def node(self, start, length):
         state, step = None, BLOCK if length == SPAN else length // 2
         for first in range(start, min(start + length, len(self.j)), step):
             state = self.merge(state, self.block(first) if length == SPAN else self.node(first, step))
-        return self.span(state) if length == SPAN else state
+        if state is None or length > SPAN:
+            return state
+        m, l, o, e = state
+        if self.moved is not None:
+            m, l, o = (m + self.moved, l, o) if np.isfinite(m + self.moved) else (m, NAN, o * NAN)
+        return m, l, o * self.arrays.get("value_scale", F(1)), e
 
     def divided(self, number, l):
         """Step 6, and the divisors of section 13."""
@@ -169,8 +195,8 @@ class Row:
         order = sorted(self.j[~hidden], key=lambda j: (0, 0, j) if np.isnan(self.s[j]) else (1, -self.s[j], j))
         top = order[: self.p.get("top_k", 0)]
         missing = self.p.get("top_k", 0) - len(top)
-        scores = {"raw": self.r * F(self.scale), "capped": self.scored(1, lambda s, b: s),
-                  "biased": self.scored(1, np.add)}
+        capped, biased = self.scored(1, lambda s, b: s), self.scored(1, np.add)
+        scores = {"raw": self.r * F(self.scale), "capped": capped, "biased": biased}
         return {
             "out": self.divided(o, l),
             "lse": -INF if l == 0 else LN2 * (m + log2(l)),
@@ -185,27 +211,21 @@ class Row:
 
 def state(p, arrays):
     """The nodes of a range of spans, as (first key, keys), and the states of all rows over them."""
-    nodes, first, end = [], p["first_span"], p["end_span"]
+    nodes, first, end = [], p["first_span"] * SPAN, p["end_span"] * SPAN
     while first < end:
-        size = max(1 << k for k in range(60) if first % (1 << k) == 0 and first + (1 << k) <= end)
-        nodes.append((first * SPAN, size * SPAN))
-        first += size
+        nodes.append((first, max(n for n in (SPAN << k for k in range(40)) if first % n == 0 and first + n <= end)))
+        first += nodes[-1][1]
     rows = [Row(p, arrays, i) for i in range(len(arrays["q"]))]
     states = [[row.node(*node) or (-INF, F(0), np.zeros(row.v.shape[1], F)) for node in nodes] for row in rows]
     m, l, o = (np.array([[one[part] for one in of] for of in states], F) for part in range(3))
     return {"nodes": np.array(nodes), "m": m, "l": l, "o": o.reshape(len(rows), -1)}
 
 
-def attention(p, arrays, kind=Row):
+def attention(p, arrays):
     if "end_span" in p:
         return state(p, arrays)
-    answers = [kind(p, arrays, i).answers() for i in range(len(arrays["q"]))]
+    answers = [Row(p, arrays, i).answers() for i in range(len(arrays["q"]))]
     all_rows = {name: np.array([answer[name] for answer in answers]) for name in answers[0]}
     all_rows["max_logit"] = LN2 * np.array([max(all_rows["max_logit"], key=lambda m: (np.isnan(m), m))], F)
-    sums = np.zeros(len(arrays["k"]), F)
-    for start in range(0, len(answers), 128):
-        block = np.zeros((16, len(sums)), F)
-        for i in range(start, min(start + 128, len(answers))):
-            block[i % 16] = block[i % 16] + answers[i]["weights"]
-        sums = sums + fold(block)
-    return {**all_rows, "column_sums": sums}
+    blocks = [all_rows["weights"][start : start + 128] for start in range(0, len(answers), 128)]
+    return {**all_rows, "column_sums": functools.reduce(np.add, map(sixteen, blocks), F(0))}

@@ -1,10 +1,8 @@
 """Sections 14 and 15 of docs/numerics.md: numbers that are written to a quantised cache and read again."""
 
-import math
-
 import numpy as np
 
-from arithmetic import F, c, fma
+from arithmetic import F, c, fma, power
 from attention import attention
 
 IQ4_NL = np.array((-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113), F)
@@ -25,10 +23,14 @@ def nearest(x, round_scale=F):
     return x * F(0) if a < F(2**-100) else np.rint(x * (F(127) / a)) * round_scale(a / F(127))
 
 
-def q8_0(x):
-    d = np.max(np.abs(x)) / F(127)
-    y = x * inverse(d)
-    return np.copysign(np.floor(np.abs(y.astype(np.float64)) + 0.5), y).astype(F) * half(d)
+def whole(x, least=F(0), nearest=np.rint, store=F):
+    """q8_KV, and OpenVINO's s8, whose scale is not 0; q8_0."""
+    d = np.max(np.abs(x)) / F(127) or least
+    return nearest(x * inverse(d)).astype(F) * store(d)
+
+
+def away(y):
+    return np.trunc(y + np.copysign(0.5, y, dtype=np.float64))
 
 
 def symmetric(x, bias):
@@ -44,21 +46,13 @@ def minimum(x, last, whole_of=lambda y: np.floor(y + F(0.5)), store=half):
 
 
 def iq4_nl(x):
-    m, above, below = x[np.argmax(np.abs(x))], F(0), F(0)
+    m = x[np.argmax(np.abs(x))]
     if np.abs(m) < c("0x1.203afap-50"):
         return x * F(0)
     y = x * inverse(m / F(-127))
     q = IQ4_NL[np.sum((IQ4_NL[:-1] + IQ4_NL[1:])[:, None] <= y + y, 0)]
-    for number, of in zip(x, q):
-        w = number * number * of
-        above, below = above + w * number, below + w * of
+    above, below = np.cumsum(x * x * q * x)[-1], np.cumsum(x * x * q * q)[-1]
     return q * half(F(0) if below == 0 else above / below)
-
-
-def whole(x, least):
-    """q8_KV, and OpenVINO's s8, whose scale is not 0."""
-    d = np.max(np.abs(x)) / F(127)
-    return np.rint(x * inverse(d if d else least)) * (d if d else least)
 
 
 def zero_point(x, last, channel=False, least=LEAST):
@@ -83,17 +77,17 @@ def fixed(x, scale, first, last):
 
 def fp8(y, bits, least, top):
     """The nearest number of E4M3 or E5M2."""
-    steps = [math.ldexp(1, max(math.frexp(number)[1] - 1, least) - bits) for number in map(float, y)]
-    return np.array([min(max(round(float(number) / step) * step, -top), top) for number, step in zip(y, steps)], F)
+    step = power(np.maximum(np.frexp(y)[1] - 1, least) - bits)
+    return np.clip(np.rint(y / step) * step, F(-top), F(top))
 
 
 # What shares a scale: a row, 32 numbers of it, or a dim of the 32 keys; and how these numbers are computed.
 FORMATS = {
-    "i8_f32": ("row", nearest), "i8_f16": ("row", lambda x: nearest(x, half)),
-    "q8_0": (32, q8_0), "iq4_nl": (32, iq4_nl),
+    "i8_f32": ("row", nearest), "i8_f16": ("row", lambda x: nearest(x, half)), "iq4_nl": (32, iq4_nl),
+    "q8_0": (32, lambda x: whole(x, nearest=away, store=half)), "q8_kv": ("row", whole),
     "q4_0": (32, lambda x: symmetric(x, 8)), "q5_0": (32, lambda x: symmetric(x, 16)),
     "q4_1": (32, lambda x: minimum(x, 15)), "q5_1": (32, lambda x: minimum(x, 31)),
-    "q8_kv": ("row", lambda x: whole(x, F(0))), "openvino_i8": ("row", lambda x: whole(x, LEAST)),
+    "openvino_i8": ("row", lambda x: whole(x, LEAST)),
     "nearest_minimum": (32, lambda x: minimum(x, 255, np.rint, F)),
     "nearest_zero": (32, lambda x: zero_point(x, 15, least=np.max(np.abs(x)))),
     "openvino_u8": (32, lambda x: zero_point(x, 255)), "openvino_u4": (32, lambda x: zero_point(x, 15)),

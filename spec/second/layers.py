@@ -1,13 +1,9 @@
 """Clauses L1 to L4, L6, L8, L10, L11 and L14 of docs/numerics.md."""
 
-import functools
-
 import numpy as np
 
-from arithmetic import CONSTANTS, F, INF, c, fma, fold, horner, power, sixteen
-from attention import bucket, dot
-from functions import LOG2E, SHIFT, exp2, tanh_parts, tanh
-from modes import dot16
+from arithmetic import CONSTANTS, F, INF, LOG2E, SHIFT, c, exp2, fma, horner, power, sixteen, tanh, tanh_parts
+from attention import dot, dot16
 
 PIECES = np.array([[c(number) for number in piece] for piece in CONSTANTS["gelu pieces"]])
 
@@ -25,26 +21,21 @@ def one_and_exp(w):
     return one_and_power(n, fma(n, c("-0x1.05c61p-29"), fma(n, c("0x1.62e43p-1"), w)), CONSTANTS["exp"])
 
 
-def number(x):
-    """0 for NaN, which the callers put back."""
-    return np.where(np.isnan(x), F(0), x)
-
-
 def exp(x):
-    a = np.clip(number(x), F(-87), F(89))
+    a = np.clip(x, F(-87), F(89))
     n = fma(a, c("0x1.715476p+0"), SHIFT) - SHIFT
     f = fma(n, c("0x1.05c61p-29"), fma(n, c("-0x1.62e43p-1"), a))
     y = fma(horner([one.lstrip("-") for one in CONSTANTS["exp"]], f), f, F(1)) * power(n - F(1)) * F(2)
-    return np.where(np.isnan(x), x, np.where(x < F(-86.5), F(0), y))
+    return np.where(x < F(-86.5), F(0), y)
 
 
 def silu(x):
-    a = np.clip(number(x), F(-110), F(32))
+    a = np.clip(x, F(-110), F(32))
     return np.where(x < F(32), a / one_and_exp(a) * F(2**-32), x)
 
 
 def gelu_tanh(x):
-    a = np.clip(number(x), c("-0x1.59999ap+3"), F(6))
+    a = np.clip(x, c("-0x1.59999ap+3"), F(6))
     s = fma(a, a, c("0x1.65d26p+4"))
     rest = fma(a, a, c("0x1.65d26p+4") - s) + c("-0x1.226128p-20")
     w = a * s
@@ -55,7 +46,7 @@ def gelu_tanh(x):
 
 
 def gelu(x):
-    b = np.clip(number(x), F(-14.5), F(6))
+    b = np.clip(np.nan_to_num(x), F(-14.5), F(6))
     a = np.abs(b)
     fraction, i = np.frexp(a + F(1))
     node, v, *p = np.moveaxis(PIECES[4 * (i - 1) + ((fraction - F(0.5)) * F(8)).astype(int)], -1, 0)
@@ -72,13 +63,12 @@ def gelu(x):
 
 
 def elu(x):
-    s, g, q = tanh_parts(np.minimum(np.abs(number(x)) * F(0.5), F(10)))
+    s, g, q = tanh_parts(np.minimum(np.abs(x) * F(0.5), F(10)))
     return np.where(x < 0, fma(-g, q, s - F(1)), x)
 
 
 def sigmoid(x):
-    y = F(1) / one_and_exp(np.clip(number(x), F(-110), F(32))) * F(2**-32)
-    return np.where(np.isnan(x), x, y)
+    return F(1) / one_and_exp(np.clip(x, F(-110), F(32))) * F(2**-32)
 
 
 def relu(x):
@@ -88,42 +78,29 @@ def relu(x):
 ACTIVATIONS = {"none": lambda x: x, "relu": relu, "gelu": gelu, "silu": silu}
 
 
+def layer(x, w, bias=F(0), act="none", gate=F(1), residual=F(0), product=dot):
+    """L1. What is absent is no operation but for the sign of a zero."""
+    return ACTIVATIONS[act](np.array([product(row, w) for row in x]) + bias) * gate + residual
+
+
 def linear(p, arrays):
-    product = dot16 if p["mode"] == "bf16" else dot
-    y = np.array([product(row, arrays["w"]) for row in arrays["x"]]) + arrays["bias"]
-    y = ACTIVATIONS[p["activation"]](y)
-    y = y * arrays["gate"] if "gate" in arrays else y
-    return {"y": y + arrays["residual"]}
+    w, product = arrays.get("w"), dot16 if p["mode"] == "bf16" else dot
+    more = {name: arrays[name] for name in ("bias", "gate", "residual") if name in arrays}
+    return {"w": w, "y": layer(arrays["x"], w, act=p["activation"], product=product, **more)}
 
 
-def squares(d):
-    return sixteen(d, range(len(d)), lambda sum, x, at: fma(x, x, sum))
-
-
-def by_rows(function):
-    return lambda p, arrays: {"y": np.array([function(x, p, arrays) for x in arrays["x"]])}
-
-
-@by_rows
 def norm(x, p, arrays):
-    n = F(len(x))
-    d = x - sixteen(x, range(len(x))) / n if p["kind"] == "layer_norm" else x
-    y = d * (F(1) / np.sqrt(squares(d) / n + F(p["eps"])))
-    if "gamma" in arrays and "beta" in arrays:
-        return fma(y, arrays["gamma"], arrays["beta"])
-    return y * arrays["gamma"] if "gamma" in arrays else y + arrays["beta"]
+    n = F(x.shape[1])
+    d = x - (sixteen(x.T) / n)[:, None] if p["kind"] == "layer_norm" else x
+    y = d * (F(1) / np.sqrt(sixteen(d.T, d.T) / n + F(p["eps"])))[:, None]
+    return fma(y, arrays.get("gamma", F(1)), arrays.get("beta", F(0)))
 
 
-@by_rows
-def softmax(x, p, arrays):
+def softmax(x):
     m = np.max(x[~np.isnan(x)], initial=-INF)
     y = exp2((x - (F(0) if m == -INF else m)) * LOG2E)
-    l = sixteen(y, range(len(y)))
+    l = sixteen(y)
     return y * F(0) if l == 0 else y * (F(1) / l)
-
-
-def buckets(p, arrays):
-    return {"bucket": np.array([bucket(int(d), p["buckets"], p["max_distance"], p["both"]) for d in arrays["d"]])}
 
 
 def philox(seed, stream, j):
@@ -139,16 +116,13 @@ def philox(seed, stream, j):
 
 def dropout(p, arrays):
     random = np.array([philox(p["seed"], p["stream"], j) for j in range(len(arrays["x"]))])
-    scale = F(1) / (F(1) - F(p["p"]))
-    return {"random": random, "y": np.where(random >= p["p"] * 2.0**32, arrays["x"] * scale, F(0))}
+    kept = arrays["x"] * (F(1) / (F(1) - F(p["p"])))
+    return {"random": random, "y": np.where(random >= p["p"] * 2.0**32, kept, F(0))}
 
 
 def additive(p, arrays):
-    slope = F(p.get("leaky_slope", 0))
-    act = (lambda x: np.where(x > 0, x, x * slope)) if "leaky_slope" in p else tanh
-    w, places = arrays["w"], range(len(arrays["w"]))
-    return {"r": np.array([[sixteen(act(q + k), places, lambda sum, x, at: fma(w[at], x, sum)) for k in arrays["k"]]
-                           for q in arrays["q"]])}
+    act = (lambda x: np.where(x > 0, x, x * F(p["leaky_slope"]))) if "leaky_slope" in p else tanh
+    return {"r": np.array([[sixteen(arrays["w"], act(q + k)) for k in arrays["k"]] for q in arrays["q"]])}
 
 
 def gru(p, arrays):
@@ -165,21 +139,14 @@ def lstm(p, arrays):
 
 def linear_attention(p, arrays):
     def unit(x):
-        return x * (F(1) / np.sqrt(squares(x) + F(p["unit_eps"]))) if p["unit"] else x
+        return x * (F(1) / np.sqrt(sixteen(x, x) + F(p["unit_eps"]))) if p["unit"] else x
 
-    def column_sums(x):
-        pieces = [np.zeros(S.shape[1], F) for _ in range(0, len(x), 128)]
-        for d, number in enumerate(x):
-            pieces[d // 128] = fma(number, S[d], pieces[d // 128])
-        return functools.reduce(np.add, pieces)
-
-    S, rows = arrays["state"].copy(), []
-    for t, (q, k, v) in enumerate(zip(arrays["q"], arrays["k"], arrays["v"])):
-        k = unit(k)
+    S, rows = arrays["state"], []
+    for t, (q, k, v) in enumerate(zip(map(unit, arrays["q"]), map(unit, arrays["k"]), arrays["v"])):
         if p["gated"]:
             S = exp(arrays["factor"] * arrays["decay"][t])[:, None] * S
-        u = arrays["beta"][t] * (v - column_sums(k)) if p["delta"] else v
+        u = arrays["beta"][t] * (v - dot(k, S.T, None)) if p["delta"] else v
         S = fma(k[:, None], u, S)
-        o = F(p["scale"]) * column_sums(unit(q))
+        o = F(p["scale"]) * dot(q, S.T, None)
         rows.append(fma(arrays["skip"], v, o) if "skip" in arrays else o)
     return {"o": np.array(rows), "new_state": S}
