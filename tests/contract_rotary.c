@@ -77,11 +77,14 @@ static struct fraction quotient(uint64_t numerator, uint64_t denominator) {
   return result;
 }
 
-/* R = base^(-1 / pairs) */
-static struct fraction ratio_of(double base, uint64_t pairs) {
+struct fraction contract_product(struct fraction a, struct fraction b) {
+  return multiply(a, b);
+}
+
+int64_t contract_log2_parts(double x, struct fraction *rest) {
   const uint64_t one = (uint64_t)1 << 52;
   int exponent;
-  const uint64_t significand = (uint64_t)ldexp(frexp(base, &exponent), 53);
+  const uint64_t significand = (uint64_t)ldexp(frexp(x, &exponent), 53);
   const int above = significand > 0x16a09e667f3bcc;
   const struct fraction s = above ? quotient(2 * one - significand, 2 * one + significand)
                                   : quotient(significand - one, significand + one);
@@ -89,10 +92,14 @@ static struct fraction ratio_of(double base, uint64_t pairs) {
   for (int k = ATANH_TERMS; k >= 1; k--)
     sum = add(divide(0, ones, (uint64_t)(2 * k + 1)), multiply(multiply(s, s), sum));
   const struct fraction atanh = add(s, multiply(s, multiply(multiply(s, s), sum)));
-  struct fraction part = add(twice(atanh), multiply(atanh, two_log2e_less_2));
-  if (above) part = subtract(zero, part);
+  const struct fraction part = add(twice(atanh), multiply(atanh, two_log2e_less_2));
+  *rest = above ? subtract(zero, part) : part;
+  return exponent - 1;
+}
 
-  const uint64_t whole = (uint64_t)(exponent - 1);
+struct fraction contract_ratio(double base, uint64_t pairs) {
+  struct fraction part;
+  const uint64_t whole = (uint64_t)contract_log2_parts(base, &part);
   part = multiply(divide(whole % pairs, part, pairs), ln2);
   for (int i = 0; i < 4; i++) part = half(part);
   struct fraction rest = zero;
@@ -120,7 +127,7 @@ static struct fraction turn_of(double frequency) {
 }
 
 void contract_turns(double base, const double *frequencies, int64_t pairs, struct fraction *turns) {
-  const struct fraction ratio = frequencies == NULL && pairs > 1 ? ratio_of(base, (uint64_t)pairs) : zero;
+  const struct fraction ratio = frequencies == NULL && pairs > 1 ? contract_ratio(base, (uint64_t)pairs) : zero;
   for (int64_t i = 0; i < pairs; i++)
     turns[i] = frequencies != NULL ? turn_of(frequencies[i])
                : i == 0            ? turn_of(1.0)
@@ -128,7 +135,7 @@ void contract_turns(double base, const double *frequencies, int64_t pairs, struc
 }
 
 void contract_wave_turns(double base, int64_t whole, int power, int64_t count, struct fraction *turns) {
-  const struct fraction root = ratio_of(base, (uint64_t)whole);
+  const struct fraction root = contract_ratio(base, (uint64_t)whole);
   struct fraction ratio = root;
   for (int i = 1; i < power; i++) ratio = multiply(ratio, root);
   for (int64_t i = 0; i < count; i++) turns[i] = i == 0 ? turn_of(1.0) : multiply(turns[i - 1], ratio);

@@ -9,6 +9,14 @@ struct fraction {
   uint32_t digit[4];
 };
 
+/* The integer part of log2(x), of an x from 1 up, and the rest. */
+int64_t contract_log2_parts(double x, struct fraction *rest);
+
+/* base^(-1 / pairs) */
+struct fraction contract_ratio(double base, uint64_t pairs);
+
+struct fraction contract_product(struct fraction a, struct fraction b);
+
 /* How far each pair rotates from one position to the next, in turns, for a base or, if not NULL, for frequencies.
  */
 void contract_turns(double base, const double *frequencies, int64_t pairs, struct fraction *turns);

@@ -1,6 +1,7 @@
 /* Scaled rotary embeddings against the figures of transformers, which tests/rotary_scaling.py prints; tables and
  * axes; what is refused. */
 #include "contract_rotary.h"
+#include "contract_scaling.h"
 #include "support/check.h"
 #include "support/error_says.h"
 
@@ -52,6 +53,18 @@ static int set_up(void **state) {
   return 0;
 }
 
+/* The bits are those of section 12. */
+static void assert_contract(const char *name, const fovea_rotary_scaling *scaling, const double *frequencies,
+                            double factor) {
+  double expected[MOST_PAIRS], expected_factor;
+  contract_scaling(scaling, expected, &expected_factor);
+  if (memcmp(&factor, &expected_factor, sizeof factor) != 0)
+    fail_msg("%s: factor %a, not %a", name, factor, expected_factor);
+  for (int64_t i = 0; i < scaling->dims / 2; i++)
+    if (memcmp(&frequencies[i], &expected[i], sizeof *expected) != 0)
+      fail_msg("%s, pair %d: %a, not %a", name, (int)i, frequencies[i], expected[i]);
+}
+
 /* Doubles of both sides are within some roundings of each other. Numbers of f32 have its roundings, and
  * transformers' powers. */
 static void test_transformers(void **state) {
@@ -64,6 +77,7 @@ static void test_transformers(void **state) {
     frequencies[f->fields.dims / 2] = -7; /* after the last */
     if (fovea_rotary_frequencies(&scaling, frequencies, &factor, &error) != FOVEA_OK)
       fail_msg("%s: %s", f->name, error.text);
+    assert_contract(f->name, &scaling, frequencies, factor);
     if (!(fabs(factor - f->attention_factor) <= 0x1p-51)) fail_msg("%s: factor %a", f->name, factor);
     for (int64_t pair = 0; pair < f->fields.dims / 2; pair++) {
       const double exact = f->exact[pair], single = (double)f->single[pair];
@@ -86,6 +100,7 @@ static void test_ntk(void **state) {
     assert_int_equal(fovea_rotary_frequencies(&scaling, frequencies, &factor, NULL), FOVEA_OK);
     assert_true(factor == 1);
     const double base = 10000.0 * pow(scaling.factor, dims / (dims - 2.0));
+    assert_contract("NTK", &scaling, frequencies, factor);
     for (int i = 0; i < dims / 2; i++) {
       const double expected = pow(base, -2.0 * i / dims);
       assert_true(fabs(frequencies[i] - expected) <= 0x1p-47 * expected);

@@ -83,6 +83,44 @@ def rotary(p, arrays):
     return {"cosine": cosine, "sine": sine, "y": y}
 
 
+def real(X):
+    """A fraction in double: 63 bits from the highest one on, rounded."""
+    shift = max(X.bit_length() - 63, 0)
+    return math.ldexp(X >> shift, shift - 128)
+
+
+def ln(x):
+    w, g = log2_parts(x if x >= 1 else 1 / x)
+    return math.copysign((w + real(g)) * float.fromhex("0x1.62e42fefa39efp-1"), x - 1)
+
+
+def scaling(p, arrays):
+    """Frequencies of a scaled embedding, and the factor on cosines and sines."""
+    rule, s, n, base, trained = p["rule"], p["factor"], p["dims"] // 2, p["base"], p.get("trained_length", 0)
+    is_longer, slow, fast = p.get("length", 0) > trained, p.get("slow_turns", 0), p.get("fast_turns", 0)
+    by = s if rule == "ntk" else s * (p["length"] / trained) + -(s + -1) if rule == "dynamic_ntk" and is_longer else 1
+    R, TWO_PI, i = ratio(base * (by / real(ratio(by, n - 1))) if by > 1 else base, n), 2 * math.pi, np.arange(n)
+    g = np.array([1.0] + [real(power) for power in turns(R, n - 1, R)])
+    f, factor = g / s if rule == "linear" else g, 1.0
+    if rule == "llama3":
+        t = np.clip((g * trained / TWO_PI + -slow) / (fast + -slow), 0, 1)
+        f = (1 + -t) * (g / s) + t * g
+    elif rule == "yarn":
+        low, high = (n * ln(trained / (TWO_PI * each)) / ln(base) for each in (fast, slow))
+        low, high = (low, high) if "exact_pairs" in p else (math.floor(low), math.ceil(high))
+        low, high = max(low, 0), min(high, 2 * n - 1)
+        t = np.clip((i + -low) / (high + (0.001 if low == high else 0) + -low), 0, 1)
+        f = (1 + -t) * g + t * (g / s)
+        of, over = (0.1 * p.get(m, 1) * ln(s) + 1 if s > 1 else 1 for m in ("mscale", "mscale_all_dim"))
+        factor = of / over if "mscale" in p else of
+    elif rule == "longrope":
+        f = g / arrays["long_factors" if is_longer else "short_factors"]
+        factor = math.sqrt(1 + ln(s) / ln(trained)) if s > 1 else 1.0
+    elif rule == "proportional":
+        f = np.where(i < p["rotated_dims"] // 2, g / s, 0)
+    return {"frequencies": f, "attention_factor": np.array([factor])}
+
+
 def sinusoids(p, arrays):
     """L5: by dim, or to base; interleaved or in halves."""
     dim, n, base = p["dim"], p["dim"] // 2, p["base"]

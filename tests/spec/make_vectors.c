@@ -16,6 +16,7 @@ int main(int count, char **words) {
   write_rotary_vectors();
   write_caches();
   write_modes();
+  write_scaling();
   write_layers();
   vectors_close();
   return 0;

@@ -63,7 +63,7 @@ void vectors_open(const char *directory) {
   out.manifest = create(path);
   fprintf(
       out.manifest,
-      "{\n \"specification\": \"docs/numerics.md\",\n \"version\": \"1.0\",\n \"never_changes\": \"name, clauses, "
+      "{\n \"specification\": \"docs/numerics.md\",\n \"version\": \"1.1\",\n \"never_changes\": \"name, clauses, "
       "parameters, inputs and expected bits of each vector whose first clause is a section from 1 to 16\",\n "
       "\"vectors\": [");
 }

@@ -38,6 +38,7 @@ void write_attention(void);
 void write_rotary_vectors(void);
 void write_caches(void);
 void write_modes(void);
+void write_scaling(void);
 void write_layers(void);
 
 #endif
