@@ -26,6 +26,8 @@ def computation(vector):
         return lambda p, arrays: {"y": getattr(module, vector["name"])(arrays["x"])}
     if name == "fused":
         return lambda p, arrays: {"y": fma(arrays["a"], arrays["b"], arrays["c"])}
+    if name == "hadamard":
+        return lambda p, arrays: {"y": formats.hadamard(arrays["x"], p["block"])}
     if name == "buckets":
         return lambda p, arrays: {"bucket": [attention.bucket(int(d), p["buckets"], p["max_distance"], p["both"])
                                              for d in arrays["d"]]}

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from arithmetic import F, c, fma, power
+from arithmetic import F, NAN, c, canonical, fma, power
 from attention import attention
+from rotary import rotary
 
 IQ4_NL = np.array((-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113), F)
 LEAST = c("0x1.a36e2ep-14")
@@ -17,10 +18,20 @@ def inverse(d):
     return F(0) if d == 0 else F(1) / d
 
 
-def nearest(x, round_scale=F):
+def hadamard(x, n):
+    """Of each block of n numbers."""
+    m, y = n.bit_length() - 1, x
+    for step in range(m):
+        u, v = np.moveaxis(y.reshape(-1, 2, 1 << step), 1, 0)
+        y = np.stack([u + v, u - v], 1)
+    return canonical(y.reshape(x.shape) * (power(-(m // 2)) * (c("0x1.6a09e6p-1") if m % 2 else F(1))))
+
+
+def nearest(x, round_scale=F, centre=F(0)):
     """NEAREST, SCALE, s8."""
-    a = np.max(np.abs(x))
-    return x * F(0) if a < F(2**-100) else np.rint(x * (F(127) / a)) * round_scale(a / F(127))
+    a = np.max(np.abs(x - centre))
+    t, scale = (F(0), F(0)) if a < F(2**-100) else (F(127) / a, round_scale(a / F(127)))
+    return fma(np.rint((x - centre) * t), scale, centre)
 
 
 def whole(x, least=F(0), nearest=np.rint, store=F):
@@ -64,7 +75,6 @@ def zero_point(x, last, channel=False, least=LEAST):
 
 
 def kivi(x, last):
-    x = half(x)
     scale = half(half(np.max(x) - np.min(x)) / F(last))
     codes = np.clip(np.rint(half(half(x - np.min(x)) / scale)), F(0), F(last)) if scale else x * F(0)
     return fma(codes, scale, np.min(x))
@@ -72,7 +82,7 @@ def kivi(x, last):
 
 def fixed(x, scale, first, last):
     """ORT."""
-    return np.clip(np.rint(x * inverse(scale)), F(first), F(last)) * scale
+    return np.where(np.isnan(x), F(last), np.clip(np.rint(x * inverse(scale)), F(first), F(last))) * scale
 
 
 def fp8(y, bits, least, top):
@@ -94,6 +104,7 @@ FORMATS = {
     "openvino_u8_channel": ("dim", lambda x: zero_point(x, 255, True)), "kivi_k4": ("dim", lambda x: kivi(x, 15)),
     "kivi_k2": ("dim", lambda x: kivi(x, 3)), "kivi_v4": (32, lambda x: kivi(x, 15)),
     "ort_s8": ("row", lambda x, s: fixed(x, s, -128, 127)), "ort_u4": ("row", lambda x, s: fixed(x, s, -8, 7)),
+    "fixed_i8": ("row", lambda x, s: fixed(np.where(np.isnan(x), F(0), x / s), F(1), -128, 127) * s),
     "e4m3": ("row", lambda x, s: fp8(x / s, 3, -6, 448) * s),
     "e5m2": ("row", lambda x, s: fp8(x / s, 2, -14, 57344) * s),
 }
@@ -101,8 +112,16 @@ FORMATS = {
 
 def cache(p, arrays):
     share, compute = FORMATS[p["format"]]
-    x, scale = arrays["x"], [F(p["fixed_scale"])] if "fixed_scale" in p else []
+    x, is_fixed = half(arrays["x"]) if "kivi" in p["format"] else arrays["x"], "fixed_scale" in p
+    more = [F(p["fixed_scale"])] if is_fixed else [F, arrays["centre"]] if "centre" in arrays else []
     groups = x.T if share == "dim" else x.reshape(-1, 32) if share == 32 else x
-    numbers = np.array([compute(group, *scale) for group in groups], F)
-    numbers = numbers.T if share == "dim" else numbers.reshape(x.shape)
+    numbers = [compute(x, *more) if is_fixed or np.all(np.isfinite(x)) else np.full_like(x, NAN) for x in groups]
+    numbers = np.transpose(numbers) if share == "dim" else np.reshape(numbers, x.shape)
     return {"numbers": numbers, **attention({"scale": 0.125, "offset": 0}, {"q": x[:1], "k": numbers, "v": numbers})}
+
+
+def moved(p, arrays):
+    """Section 12: keys of a cache that are rotated on, and written again."""
+    keys = hadamard(cache(p, arrays)["numbers"], p["hadamard"])
+    turned = rotary(p, {"x": keys, "positions": [p["rotate_by"]] * len(keys)})["y"]
+    return cache(p, {"x": hadamard(turned, p["hadamard"])})

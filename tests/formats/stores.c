@@ -1,5 +1,7 @@
 #include "stores.h"
 
+#include "contract_hadamard.h"
+
 #include "support/check.h"
 #include "support/execution.h"
 #include "support/types.h"
@@ -82,20 +84,6 @@ int same_number(float a, float b) {
   return a == b || (a != a && b != b);
 }
 
-void hadamard_by_steps(float *x, int64_t dim, int64_t block) {
-  for (int64_t h = 1; h < block; h *= 2)
-    for (int64_t i = 0; i < dim; i++) {
-      if (i & h) continue;
-      const float u = x[i], v = x[i + h];
-      x[i] = u + v;
-      x[i + h] = u - v;
-    }
-  int powers = 0;
-  while (INT64_C(1) << powers < block) powers++;
-  const float factor = ldexpf(powers % 2 ? 0x1.6a09e6p-1f : 1.0f, -(powers / 2));
-  for (int64_t i = 0; i < dim && block > 0; i++) x[i] = x[i] * factor + 0.0f;
-}
-
 /* What the rows are in f32: as appended to an f32 cache, but for zeros, whose signs stay if nothing is rotated. */
 static void make_rows(struct new_rows *n) {
   const int64_t dims[2] = {n->rows.qk_dim, n->rows.v_dim}, count = n->rows.rows;
@@ -113,7 +101,7 @@ static void make_rows(struct new_rows *n) {
     for (int64_t i = 0; i < all; i++)
       if (i % dims[side] >= rotated) n->made[side][i] = n->numbers[side][i];
     for (int64_t i = 0; i < HEADS * count; i++)
-      hadamard_by_steps(n->made[side] + i * dims[side], dims[side], side ? n->rows.v_hadamard : n->rows.k_hadamard);
+      contract_hadamard(n->made[side] + i * dims[side], dims[side], side ? n->rows.v_hadamard : n->rows.k_hadamard);
   }
 }
 

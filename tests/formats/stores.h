@@ -50,9 +50,6 @@ void rows_destroy(struct new_rows *n);
 /* Appends the rows on that instruction set (NULL: the best). `execution`: how, or NULL. */
 void store_append(struct store *store, struct new_rows *n, const char *isa, const fovea_execution *execution);
 
-/* The normalised Walsh-Hadamard matrix, step by step. */
-void hadamard_by_steps(float *x, int64_t dim, int64_t block);
-
 /* Equal, or both NaN. */
 int same_number(float a, float b);
 

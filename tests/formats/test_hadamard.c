@@ -1,5 +1,6 @@
 /* Rotations by the Walsh-Hadamard matrix against its steps in plain C, on every instruction set, alone and of rows that
  * are appended. */
+#include "contract_hadamard.h"
 #include "stores.h"
 
 #include "support/check.h"
@@ -23,7 +24,7 @@ static void test_hadamard(void **state) {
     for (int row = 0; row < 3; row++) {
       for (int64_t d = 0; d < dim; d++) expected[row][d] = x[row][d] = generator_uniform(&generator);
       if (i == 7 && row == 1) expected[row][1] = x[row][1] = INFINITY;
-      hadamard_by_steps(expected[row], dim, block);
+      contract_hadamard(expected[row], dim, block);
     }
     for (const char *const *isa = usable_isas_for(NULL); *isa != NULL; isa++) {
       fovea_hadamard call;
@@ -77,8 +78,8 @@ static void test_rotated_elements(void **state) {
   rows.k_hadamard = 4, rows.v_hadamard = 8;
   assert_int_equal(fovea_append(&rows, NULL, NULL, NULL), FOVEA_OK);
   for (int i = 0; i < HEADS * COUNT; i++) {
-    hadamard_by_steps(k[i], QK, 4);
-    hadamard_by_steps(v[i], V, 8);
+    contract_hadamard(k[i], QK, 4);
+    contract_hadamard(v[i], V, 8);
   }
   assert_memory_equal(to_k, k, sizeof k);
   assert_memory_equal(to_v, v, sizeof v);

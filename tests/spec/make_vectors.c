@@ -17,6 +17,10 @@ int main(int count, char **words) {
   write_caches();
   write_modes();
   write_scaling();
+  write_moved_keys();
+  write_hadamard();
+  write_centres();
+  write_caches_not_finite();
   write_layers();
   vectors_close();
   return 0;

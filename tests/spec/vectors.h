@@ -39,6 +39,10 @@ void write_rotary_vectors(void);
 void write_caches(void);
 void write_modes(void);
 void write_scaling(void);
+void write_moved_keys(void);
+void write_hadamard(void);
+void write_centres(void);
+void write_caches_not_finite(void);
 void write_layers(void);
 
 #endif
