@@ -1,9 +1,12 @@
 """Clauses L1 to L4, L6, L8, L10, L11 and L14 of docs/numerics.md."""
 
+import math
+
 import numpy as np
 
 from arithmetic import CONSTANTS, F, INF, LOG2E, SHIFT, c, exp2, fma, horner, power, sixteen, tanh, tanh_parts
 from attention import dot, dot16
+from formats import IQ4_NL
 
 PIECES = np.array([[c(number) for number in piece] for piece in CONSTANTS["gelu pieces"]])
 
@@ -75,6 +78,11 @@ def relu(x):
     return np.where(x < 0, F(0), x)
 
 
+E4M3 = [math.nan if code & 127 == 127 else math.copysign(math.ldexp(code % 8 + (8 if code & 120 else 0),
+        max(code >> 3 & 15, 1) - 10), 127.5 - code) for code in range(256)]
+VALUES = {"q8_0": np.roll(np.arange(-128, 128), 128), "q4_0": np.arange(16) - 8, "q5_0": np.arange(32) - 16,
+          "q6_K": np.arange(64) - 32, "iq4_nl": IQ4_NL, "e4m3": np.array(E4M3),
+          "mxfp4": np.array((0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12))}
 ACTIVATIONS = {"none": lambda x: x, "relu": relu, "gelu": gelu, "silu": silu}
 
 
@@ -83,8 +91,20 @@ def layer(x, w, bias=F(0), act="none", gate=F(1), residual=F(0), product=dot):
     return ACTIVATIONS[act](np.array([product(row, w) for row in x]) + bias) * gate + residual
 
 
+def coded_weights(p, arrays):
+    """Quantised weights: values of the codes, S and O of groups of dims, and the group of each dim."""
+    codes, S, dims = arrays["codes"], arrays.get("scales", F(1)) * arrays.get("d", F(1)), arrays["codes"].shape[1]
+    S = power(arrays["exponents"].astype(int) - 128) if "exponents" in arrays else S
+    O = -(arrays["minima"] * arrays["dmin"]) if "minima" in arrays else arrays.get("offsets", np.zeros_like(S))
+    groups = arrays.get("g_idx", np.arange(dims) * S.shape[1] // dims)
+    return VALUES.get(p["format"], np.arange(256))[codes], S, -(arrays["zeros"] * S) if "zeros" in arrays else O, groups
+
+
 def linear(p, arrays):
     w, product = arrays.get("w"), dot16 if p["mode"] == "bf16" else dot
+    if "codes" in arrays:
+        values, S, O, groups = coded_weights(p, arrays)
+        w = fma(values, S[:, groups], O[:, groups])
     more = {name: arrays[name] for name in ("bias", "gate", "residual") if name in arrays}
     return {"w": w, "y": layer(arrays["x"], w, act=p["activation"], product=product, **more)}
 

@@ -22,6 +22,7 @@ int main(int count, char **words) {
   write_centres();
   write_caches_not_finite();
   write_layers();
+  write_weights();
   vectors_close();
   return 0;
 }

@@ -44,5 +44,6 @@ void write_hadamard(void);
 void write_centres(void);
 void write_caches_not_finite(void);
 void write_layers(void);
+void write_weights(void);
 
 #endif
