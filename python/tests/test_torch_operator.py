@@ -132,6 +132,10 @@ def test_errors():
     q, k, v = tensors()
     with pytest.raises(fovea.ArgumentError, match=r"window\[0\] is -2; it must be 0 or more, or None"):
         fovea.torch.attention(q, k, v, window=(-2, 0))
+    with pytest.raises(fovea.ArgumentError, match="window has 3 parts; it must have 2"):
+        fovea.torch.attention(q, k, v, window=(1, 2, 3))
+    with pytest.raises(fovea.ArgumentError, match="key is on meta, and query on cpu; they must be on one device"):
+        fovea.torch.attention(q, k.to("meta"), v)
     with pytest.raises(fovea.ArgumentError, match="kv_lens"):
         fovea.torch.attention(q, k, v, kv_lens=[1, 2, 3])
     with pytest.raises(fovea.ArgumentError, match="float64"):

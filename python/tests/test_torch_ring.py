@@ -51,6 +51,12 @@ def test_positions():
             parts = [fovea.torch.ring_positions(length, rank, ranks) for rank in range(ranks)]
             assert torch.equal(torch.cat(parts).sort().values, torch.arange(length))
             assert all(torch.equal(part.sort().values, part) for part in parts)
+    for arguments, text in (((-1, 0, 1), "length is -1; it must be from 0 to"), ((9, 2, 2), "rank is 2; it must be from 0 to 1"),
+                            ((9, -1, 2), "rank is -1"), ((9, 0, 0), "ranks is 0; it must be from 1 to")):
+        with pytest.raises(fovea.ArgumentError, match=text):
+            fovea.torch.ring_positions(*arguments)
+    with pytest.raises(TypeError, match="length is a float; it must be a whole number"):
+        fovea.torch.ring_positions(9.0, 0, 1)
     pairs = [int(fovea.torch.ring_positions(100 * 2048, rank, 5).add(1).sum()) for rank in range(5)]
     assert max(pairs) <= 1.001 * min(pairs)
 

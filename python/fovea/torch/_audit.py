@@ -1,6 +1,8 @@
 """audit(): which operators of a model keep the promise of one_answer()."""
 
 import collections
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -40,8 +42,13 @@ _ONLY_IF = {
     "scatter": lambda *_, reduce=None: reduce is None,
 }
 
-Operator = collections.namedtuple("Operator", "name calls one_answer")
-Operator.__doc__ = "An operator that ran: its name, how often, and whether it has one answer."
+
+class Operator(NamedTuple):
+    """An operator that ran: its name, how often, and whether it has one answer."""
+
+    name: str
+    calls: int
+    one_answer: bool
 
 
 def _is_view(function):
@@ -78,11 +85,13 @@ class _Recorder(TorchDispatchMode):
         return result
 
 
-def audit(model, *inputs, **keywords):
+def audit(model: Callable[..., object], *inputs: Any, **keywords: Any) -> list[Operator]:
     """Runs model(*inputs, **keywords) within one_answer(), without gradients, and returns an Operator for each operator
     that ran, in the order of their first calls. What has one_answer False may have other bits for another batch, number
     of threads or instruction set.
     """
+    if not callable(model):
+        raise TypeError(f"model is a {type(model).__name__}; it must be a function or a torch.nn.Module")
     with one_answer(), torch.no_grad(), _Recorder() as recorder:
         model(*inputs, **keywords)
     return [Operator(str(function), calls, function not in recorder.lost) for function, calls in recorder.calls.items()]

@@ -4,6 +4,8 @@ torch.compile."""
 import itertools
 import math
 import weakref
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import torch
 
@@ -18,9 +20,18 @@ OPERATOR = "fovea::attention"
 torch.library.define(OPERATOR, SCHEMA)
 
 
-def attention(query, key, value, *, causal=False, window=None, offset=None, q_lens=None, kv_lens=None, kv_begins=None,
-              padding=None, page_table=None, mask=None, pattern=None, sink=None, alibi=None, scale=None, softcap=None,
-              mode="exact", lse=False):
+Integers: TypeAlias = torch.Tensor | Sequence[int]
+Window: TypeAlias = int | tuple[int | None, int | None]
+Outputs: TypeAlias = Any  # O, or O and LSE: torch.Tensor
+
+
+def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
+              window: Window | None = None, offset: int | None = None, q_lens: Integers | None = None,
+              kv_lens: Integers | None = None, kv_begins: Integers | None = None, padding: Integers | None = None,
+              page_table: torch.Tensor | None = None, mask: torch.Tensor | None = None,
+              pattern: fovea.Pattern | Sequence[fovea.Pattern] | None = None, sink: torch.Tensor | None = None,
+              alibi: torch.Tensor | None = None, scale: float | None = None, softcap: float | None = None,
+              mode: str = "exact", lse: bool = False) -> Outputs:
     """Attention with more rules than scaled_dot_product_attention has, as an operator of PyTorch.
 
         query: (batch, heads, rows, qk_dim)
@@ -43,7 +54,7 @@ def attention(query, key, value, *, causal=False, window=None, offset=None, q_le
     page_table, modes other than 'exact' and v_dim other than qk_dim have no gradient: fovea.UnsupportedError. Raises
     fovea.Error as fovea.attention() does. Thread-safe.
     """
-    left, right = window if isinstance(window, (tuple, list)) else (window, window)
+    left, right = _sides(window)
     lens = (each if each is None or isinstance(each, torch.Tensor) else torch.tensor(each)
             for each in (q_lens, kv_lens, kv_begins, padding))
     patterns = [_number_of(each) for each in pattern] if isinstance(pattern, (tuple, list)) else None
@@ -51,6 +62,14 @@ def attention(query, key, value, *, causal=False, window=None, offset=None, q_le
     o, sums = torch.ops.fovea.attention(query, key, value, mask, sink, alibi, *lens, page_table, causal, left, right,
                                         offset, scale, softcap, mode, number, patterns)
     return (o, sums) if lse else o
+
+
+def _sides(window):
+    if not isinstance(window, (tuple, list)):
+        return window, window
+    if len(window) != 2:
+        raise fovea.ArgumentError(f"window has {len(window)} parts; it must have 2, keys to the left and to the right")
+    return window
 
 
 _patterns = weakref.WeakValueDictionary()  # by number: an operator takes no objects
@@ -92,7 +111,11 @@ def _attention(query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins,
 
 
 @torch.library.register_fake(OPERATOR)
-def _shapes(query, key, value, *_):
+def _shapes(query, key, value, *others):
+    for name, tensor in zip(("key", "value", "mask", "sink", "alibi"), (key, value, *others)):
+        if tensor is not None and tensor.device != query.device:
+            raise fovea.ArgumentError(f"{name} is on {tensor.device}, and query on {query.device}; they must be on one "
+                                      "device, the CPU")
     return query.new_empty(query.shape[:-1] + value.shape[-1:]), query.new_empty(query.shape[:-1], dtype=torch.float32)
 
 

@@ -40,7 +40,7 @@ class _Packed:
 _packed = {}  # by address
 
 
-def pack(model):
+def pack(model: torch.nn.Module) -> None:
     """Packs the weights of a model's nn.Linear, nn.MultiheadAttention and nn.Conv1d to nn.Conv3d once, for one_answer().
     Without it each product packs its second factor anew; results are the same.
 
@@ -48,6 +48,8 @@ def pack(model):
     What is written through weight.data is not noticed: call pack() after it. The packed weights take memory beside the
     model's own, and end with its layers. Not while another thread computes.
     """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is a {type(model).__name__}; it must be a torch.nn.Module")
     for module in model.modules():
         weight = _weight_of(module)
         # Weights of inference mode have no version, so changes of them would not be noticed.

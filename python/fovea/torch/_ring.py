@@ -3,16 +3,19 @@ ring attention (Liu et al., 2023) with the blocks of "zigzag" ring attention, me
 C."""
 
 import math
+from typing import Any
 
 import torch
 import torch.distributed
 
 import fovea
 
+from ._operator import Outputs, Window
+
 SPAN_KEYS = 2048  # where a range of keys is cut, so that merged states have the bits of one call
 
 
-def ring_positions(length, rank, ranks):
+def ring_positions(length: int, rank: int, ranks: int) -> torch.Tensor:
     """The positions in a sequence of `length` rows that a rank of ring_attention() has, ascending: int64 (rows).
 
     The sequence is cut into 2 * ranks blocks, and rank r has blocks r and 2 * ranks - 1 - r, so that under a causal
@@ -20,11 +23,18 @@ def ring_positions(length, rank, ranks):
 
         x[:, :, ring_positions(length, rank, ranks)]  # the rank's part of a tensor (batch, heads, rows, dim)
     """
+    for name, value, least, end in (("length", length, 0, 2**62), ("ranks", ranks, 1, 2**31), ("rank", rank, 0, ranks)):
+        if not hasattr(value, "__index__"):
+            raise TypeError(f"{name} is a {type(value).__name__}; it must be a whole number")
+        if not least <= value < end:
+            raise fovea.ArgumentError(f"{name} is {value}; it must be from {least} to {end - 1}")
     return torch.cat([torch.arange(*block) for block in _blocks(length, rank, ranks)])
 
 
-def ring_attention(query, key, value, group=None, *, causal=False, window=None, scale=None, softcap=None, alibi=None,
-                   sink=None, mode="exact", lse=False):
+def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, group: Any = None, *,
+                   causal: bool = False, window: Window | None = None, scale: float | None = None,
+                   softcap: float | None = None, alibi: torch.Tensor | None = None, sink: torch.Tensor | None = None,
+                   mode: str = "exact", lse: bool = False) -> Outputs:
     """Attention of a sequence over itself, whose rows and keys are split over the processes of a group.
 
         query: (batch, heads, rows, qk_dim), on the CPU, the rows that ring_positions() says

@@ -1,6 +1,7 @@
 """Attention for attn_implementation="fovea"."""
 
 import math
+from typing import Any
 
 import torch
 
@@ -10,8 +11,11 @@ import fovea.torch
 from ._mask import Visibility
 
 
-def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, sliding_window=None,
-              softcap=None, s_aux=None, position_bias=None, output_attentions=False, **_):
+def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+              attention_mask: torch.Tensor | None, dropout: float = 0.0, scaling: float | None = None,
+              is_causal: bool | None = None, sliding_window: int | None = None, softcap: float | None = None,
+              s_aux: torch.Tensor | None = None, position_bias: torch.Tensor | None = None,
+              output_attentions: bool = False, **_: Any) -> tuple[torch.Tensor, None]:
     """What attention layers of transformers call, by fovea.torch.attention().
 
         query:      (batch, heads, rows, qk_dim)

@@ -5,6 +5,8 @@ padding. The functions are read here: they are made by a few functions of transf
 """
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.utils import _pytree
@@ -22,18 +24,18 @@ class Visibility(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # pylint: disable=protected-access
 
     @staticmethod
-    def __new__(cls, rules, asked):
+    def __new__(cls, rules: dict[str, Any], asked: dict[str, Any]) -> "Visibility":
         shape = asked["batch_size"], 1, asked["q_length"], asked["kv_length"]
         return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=asked.get("dtype", torch.float32))
 
-    def __init__(self, rules, asked):
+    def __init__(self, rules: dict[str, Any], asked: dict[str, Any]) -> None:
         self.rules = rules
         self._asked = asked
 
-    def __repr__(self):
+    def __repr__(self) -> str:  # type: ignore[override] # of torch.Tensor, which has a keyword more
         return f"Visibility({tuple(self.shape)}, {self.rules})"
 
-    def numbers(self):
+    def numbers(self) -> torch.Tensor:
         """The same as a tensor of (batch, 1, rows, keys) numbers that are added to scores."""
         return masking_utils.eager_mask(**self._asked)
 
@@ -45,8 +47,9 @@ class Visibility(torch.Tensor):
         return function(*arguments, **keywords)
 
 
-def mask(q_offset=0, kv_offset=0, mask_function=masking_utils.causal_mask_function, attention_mask=None, device="cpu",
-         **asked):
+def mask(q_offset: int | torch.Tensor = 0, kv_offset: int = 0,
+         mask_function: Callable[..., Any] = masking_utils.causal_mask_function,
+         attention_mask: torch.Tensor | None = None, device: torch.device | str = "cpu", **asked: Any) -> torch.Tensor:
     """What transformers calls for a mask, with the arguments of transformers.masking_utils.sdpa_mask(): a Visibility if
     rules say the same as mask_function, else numbers. Numbers within torch.compile, too, which knows no rules."""
     asked = {**asked, "kv_offset": kv_offset, "mask_function": mask_function, "attention_mask": attention_mask,

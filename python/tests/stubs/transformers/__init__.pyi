@@ -1,0 +1,1 @@
+# So that mypy does not read transformers where it is installed.
