@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import fovea.torch  # pylint: disable=wrong-import-position
+from fovea.torch import _audit, _one_answer  # pylint: disable=wrong-import-position
 
 
 def hash_of(tensor):
@@ -170,6 +171,13 @@ def test_operators():
         torch.testing.assert_close(y.double(), function(a.double(), b.double(), c.double()), atol=1e-5, rtol=1e-5)
 
 
+def test_what_is_no_model():
+    with pytest.raises(TypeError, match="model is a str; it must be a torch.nn.Module"):
+        fovea.torch.pack("all-MiniLM-L6-v2")
+    with pytest.raises(TypeError, match="model is a str; it must be a function or a torch.nn.Module"):
+        fovea.torch.audit("all-MiniLM-L6-v2")
+
+
 def test_packed_weights_that_change():
     layer = torch.nn.Linear(24, 16)
     x = torch.from_numpy(np.random.default_rng(3).standard_normal((5, 24), dtype=np.float32))
@@ -226,6 +234,14 @@ def exact_operators(dtype):
 def test_exact_operators_are_known(dtype):
     found = fovea.torch.audit(lambda: exact_operators(dtype))
     assert all(each.one_answer for each in found), [each.name for each in found if not each.one_answer]
+
+
+def test_functions_of_mkl():
+    """Their kernels are chosen before threads call them. The names are all IMPLEMENT_VML_MKL of PyTorch 2.13's
+    ATen/cpu/vml.h; other functions there are vectors of PyTorch's own."""
+    of_mkl = set("acos asin atan cos erf erfc erfinv exp log log10 sin sqrt tan tanh trunc log2".split())
+    left = _audit._EXACT - set(_one_answer.KERNELS)
+    assert of_mkl & left == set(_one_answer.OF_MKL)
 
 
 def program():

@@ -9,6 +9,8 @@ from . import _functions, _products, _sdpa
 
 KERNELS = {**_products.KERNELS, **_functions.KERNELS}
 left_to_pytorch = collections.Counter()  # calls of operators that a kernel did not take, by name
+# Operators that audit() accepts of PyTorch's own, and that MKL computes (ATen/cpu/vml.h). A power of 0.5 is sqrt, too.
+OF_MKL = ("sqrt", "trunc")
 
 
 class one_answer:  # pylint: disable=invalid-name
@@ -29,13 +31,13 @@ class one_answer:  # pylint: disable=invalid-name
 
     _began = 0
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._running = True
         one_answer._began += 1
         if one_answer._began == 1:
             _begin()
 
-    def end(self):
+    def end(self) -> None:
         """Gives PyTorch's own operators back, if nothing else has begun one_answer(). Does nothing the second time."""
         if not self._running:
             return
@@ -44,10 +46,10 @@ class one_answer:  # pylint: disable=invalid-name
         if one_answer._began == 0:
             _end()
 
-    def __enter__(self):
+    def __enter__(self) -> "one_answer":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.end()
 
 
@@ -72,7 +74,8 @@ def _choose_kernels_of_mkl():
     """MKL 2024.2 chooses a function's kernel in its first call. If two threads make that call, one of them may take a
     kernel of some 11 bits (github.com/pytorch/pytorch/issues/188792). One number is computed by one thread."""
     for dtype in (torch.float32, torch.float64):
-        torch.ones(1, dtype=dtype).sqrt_().trunc_()
+        for name in OF_MKL:
+            getattr(torch, name)(torch.ones(1, dtype=dtype))
 
 
 def _end():
