@@ -196,6 +196,23 @@ def test_compile():
         same_bits(compiled(q, k, v), function(q, k, v))
 
 
+def test_mode():
+    """Of tensors of bfloat16, until activate() is called again, by whatever way."""
+    wide, narrow = tensors(10, kv_heads=4), tensors(10, torch.bfloat16, kv_heads=4)
+    exact, rounded = (fovea.attention(*narrow, mode=mode) for mode in ("exact", "bf16"))
+    assert not torch.equal(exact, rounded)
+    fovea.torch.activate(mode="bf16")
+    same_bits(sdpa(*narrow), rounded)
+    same_bits(sdpa(*wide), fovea.attention(*wide))
+    with fovea.torch.one_answer():
+        same_bits(sdpa(*narrow), rounded)
+    with pytest.raises(fovea.ArgumentError, match="mode is 'int8'; it must be one of 'exact', 'bf16'") as caught:
+        fovea.torch.activate(mode="int8")
+    assert caught.value.field == "mode"
+    torch.nn.attention.activate_flash_attention_impl("fovea")
+    same_bits(sdpa(*narrow), exact)
+
+
 def test_deactivate():
     q, k, v = tensors(8, kv_heads=4, keys=700)
     fovea.torch.deactivate()

@@ -21,10 +21,16 @@ import fovea
 NAME = "fovea"
 OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
+MODES = ("exact", "bf16")
 
 
-def activate():
+def activate(*, mode: str = "exact") -> None:
     """Makes F.scaled_dot_product_attention of every model run on Fovea, for tensors on the CPU.
+
+    mode: of bfloat16 tensors. "bf16" multiplies pairs of bfloat16 by AMX, after fovea.allow_amx(), or by AVX-512 BF16, as
+    PyTorch's own kernel does: prefill is faster, results have other bits and larger errors (docs/modes.md), and the
+    promise is the same. It is slower on CPUs that have neither, and for single rows. Tensors of other types are computed
+    exactly.
 
     What Fovea takes: float32, bfloat16, float16; batch, heads and kv heads (enable_gqa) of any numbers; is_causal;
     attn_mask of bool or numbers, broadcast or not; any scale; any strides that PyTorch's own kernel takes. A result has
@@ -36,23 +42,32 @@ def activate():
     another dim than k, tensors of three axes, and fast paths of nn.MultiheadAttention and nn.TransformerEncoderLayer
     (torch.backends.mha.set_fastpath_enabled(False) turns them off).
 
-    The same as torch.nn.attention.activate_flash_attention_impl("fovea") after `import fovea.torch`. For the process;
-    not while another thread computes.
+    Without a mode the same as torch.nn.attention.activate_flash_attention_impl("fovea") after `import fovea.torch`. For
+    the process; not while another thread computes.
     """
-    activate_flash_attention_impl(NAME)
+    if mode not in MODES:
+        error = fovea.ArgumentError(f"mode is {mode!r}; it must be one of {', '.join(map(repr, MODES))}")
+        error.field = "mode"
+        raise error
+    _mode[0] = mode
+    try:
+        activate_flash_attention_impl(NAME)
+    finally:
+        _mode[0] = "exact"
 
 
-def deactivate():
+def deactivate() -> None:
     """Gives PyTorch's own kernel back, and so its bits. Does nothing if Fovea is not active."""
     if is_active():
         restore_flash_attention_impl()
 
 
-def is_active():
+def is_active() -> bool:
     """Whether F.scaled_dot_product_attention runs on Fovea."""
-    return current_flash_attention_impl() == NAME
+    return bool(current_flash_attention_impl() == NAME)
 
 
+_mode = ["exact"]  # of the implementation that is registered next
 _left = [0]
 
 
@@ -84,9 +99,10 @@ def _register():
 def _kernel(replaced):
     attend, threads = fovea.attention, torch.get_num_threads
     empty, empty_like, float32 = torch.empty_strided, torch.empty_like, torch.float32
+    modes = dict.fromkeys(TYPES) | {torch.bfloat16: None if _mode[0] == "exact" else _mode[0]}  # None takes no time
 
     def attention(keys, query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
-        if dropout_p == 0.0 and query.dtype in TYPES:
+        if dropout_p == 0.0 and query.dtype in modes:
             # Autograd has recorded the operator before its kernel runs.
             q = query.detach() if query.requires_grad else query
             k = key.detach() if key.requires_grad else key
@@ -96,8 +112,8 @@ def _kernel(replaced):
             lse = empty((batch, heads, rows), (heads * rows, 1, heads), dtype=float32)
             try:
                 # The own key of row i is key i: causal masks of PyTorch begin at the top left.
-                attend(q, k, v, causal=is_causal, offset=0 if is_causal else None, mask=attn_mask, scale=scale, out=out,
-                       lse=lse, threads=threads())
+                attend(q, k, v, causal=is_causal, offset=0 if is_causal else None, mask=attn_mask, scale=scale,
+                       mode=modes[query.dtype], out=out, lse=lse, threads=threads())
             except (fovea.ArgumentError, fovea.UnusedError, fovea.UnsupportedError):
                 pass
             else:
