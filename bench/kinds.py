@@ -90,6 +90,12 @@ A sequence split over processes that exchange keys and values by torch.distribut
 one call in one process, shared by as many CPUs as there are ranks, or by all: nearer to 1 is better. Ranks that wait for
 slower ones wait for transfers, too. [The cost model](../../docs/states.md#a-ring-of-machines) is for other numbers of
 machines; [bench/python](../python/README.md) says how this is measured."""),
+    Kind("sdpa-", "python/sdpa_report.py", "scaled_dot_product_attention with and without Fovea", """\
+`torch.nn.functional.scaled_dot_product_attention` in one process, in turn on PyTorch's own kernel and after
+`fovea.torch.activate()`. `x` says how many times as long PyTorch takes alone; below 1, in bold, it is faster alone. In
+bf16 PyTorch rounds weights and multiplies pairs of bf16, as bf16 mode does and exact mode does not. Packed sequences are a
+call each. With grouped heads and one row, the query heads of a group may be given as rows, which is
+another call. [bench/python](../python/README.md) says how this is measured."""),
     Kind("variants-", "variants.py", "Variants of attention against length", """\
 Times in milliseconds, for growing numbers of keys: less is better. An exponent of 1 is linear, 2 is quadratic; the
 interval holds it with a confidence of 95 %. Sizes: windows of 256 keys to both sides and one global token; blocks of 64,

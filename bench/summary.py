@@ -12,6 +12,7 @@ import modes
 import modules
 import report
 import rings
+import sdpas
 import variants
 from beside import (FRAMEWORKS, GGML, OPENBLAS, OPENVINO, PYTORCH, cpu_in_words, kept_runs, measured_runs, number,
                     slashed, span, table, without_marks)
@@ -55,6 +56,10 @@ PATTERNS = (
     ("longformer", "window of 256 keys to both sides, 4 global keys"), ("window128", "causal window of 128 keys"),
     ("grid13", "13 x 13 neighbours on a grid, 64 wide"),
 )
+# Of scaled_dot_product_attention with and without Fovea, in f32.
+SDPA = ("prefill/h8_s2048_d128/full", "prefill/h8_s2048_d128/causal", "prefill/h8_s2048_d64/causal",
+        "prefill/h32_kv8_s4096_d128/causal", "prefill/b8_h12_s197_d64/full", "packed/b32_h8_s20to500_d64/full",
+        "decode/h32_kv8_s4096_d128/full")
 VARIANTS = ("exact", "window", "bigbird", "reformer", "linformer", "performer", "linear", "selected", "latent")
 
 
@@ -348,6 +353,19 @@ def ring():
     for document, _ in documents("ring"):
         run = rings.Run(document)
         blocks += [[run.heading()], run.table(), [run.rates()]]
+    return joined(blocks)
+
+
+def sdpa():
+    blocks = []
+    for document, page in documents("sdpa"):
+        run = sdpas.Run(document)
+        ratios = {number_type: run.ratios(number_type) for number_type in run.types()}
+        ratios["bf16 in bf16 mode"] = run.ratios("bf16", sdpas.MODE)
+        spans = "; ".join(f"{words} {span(found)}" for words, found in ratios.items() if found)
+        blocks += [["`x` says how many times as long PyTorch takes alone; below 1, in bold, PyTorch is faster. "
+                    f"{run.heading()[:-1]} ([all]({page}))."], run.table("f32", SDPA),
+                   [f"Median, least and most over all calls: {spans}."]]
     return joined(blocks)
 
 
