@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from arithmetic import CONSTANTS, F, INF, LOG2E, SHIFT, c, exp2, fma, horner, power, sixteen, tanh, tanh_parts
-from attention import dot, dot16
+from arithmetic import CONSTANTS, F, INF, LOG2E, SHIFT, c, chain, exp2, fma, horner, power, sixteen, tanh, tanh_parts
+from attention import codes_of, dot, dot16
 from formats import IQ4_NL
 
 PIECES = np.array([[c(number) for number in piece] for piece in CONSTANTS["gelu pieces"]])
@@ -100,13 +100,24 @@ def coded_weights(p, arrays):
     return VALUES.get(p["format"], np.arange(256))[codes], S, -(arrays["zeros"] * S) if "zeros" in arrays else O, groups
 
 
+def int8_dot(x, values, S, O, groups):
+    codes, s = codes_of(x)
+    parts = [(codes[groups == g], values[:, groups == g], S[:, g], O[:, g]) for g in range(S.shape[1])]
+    return s * chain(pair for row, v, scale, offset in parts for pair in ((v @ row, scale), (np.sum(row), offset)))
+
+
 def linear(p, arrays):
     w, product = arrays.get("w"), dot16 if p["mode"] == "bf16" else dot
     if "codes" in arrays:
         values, S, O, groups = coded_weights(p, arrays)
         w = fma(values, S[:, groups], O[:, groups])
+        product = dot if p["mode"] == "exact" else lambda x, _: int8_dot(x, values, S, O, groups)
     more = {name: arrays[name] for name in ("bias", "gate", "residual") if name in arrays}
     return {"w": w, "y": layer(arrays["x"], w, act=p["activation"], product=product, **more)}
+
+
+def embedding(p, arrays):
+    return {"y": arrays["tokens"] * F(p["scale"]) + arrays.get("types", F(0)) + arrays["positions"]}
 
 
 def norm(x, p, arrays):

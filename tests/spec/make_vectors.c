@@ -23,6 +23,8 @@ int main(int count, char **words) {
   write_caches_not_finite();
   write_layers();
   write_weights();
+  write_int8_layers();
+  write_embeddings();
   vectors_close();
   return 0;
 }

@@ -45,5 +45,7 @@ void write_centres(void);
 void write_caches_not_finite(void);
 void write_layers(void);
 void write_weights(void);
+void write_int8_layers(void);
+void write_embeddings(void);
 
 #endif
