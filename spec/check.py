@@ -28,6 +28,9 @@ def computation(vector):
         return lambda p, arrays: {"y": fma(arrays["a"], arrays["b"], arrays["c"])}
     if name == "hadamard":
         return lambda p, arrays: {"y": formats.hadamard(arrays["x"], p["block"])}
+    if name == "multi_head":
+        return lambda p, arrays: {"y": layers.multi_head(p, arrays, "", arrays["x"], arrays.get("memory", arrays["x"]),
+                                                         arrays.get("residual", np.float32(0)))}
     if name == "buckets":
         return lambda p, arrays: {"bucket": [attention.bucket(int(d), p["buckets"], p["max_distance"], p["both"])
                                              for d in arrays["d"]]}

@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from arithmetic import CONSTANTS, F, INF, LOG2E, SHIFT, c, chain, exp2, fma, horner, power, sixteen, tanh, tanh_parts
-from attention import codes_of, dot, dot16
+from attention import attention, codes_of, dot, dot16
 from formats import IQ4_NL
+from rotary import rotary
 
 PIECES = np.array([[c(number) for number in piece] for piece in CONSTANTS["gelu pieces"]])
 
@@ -132,6 +133,39 @@ def softmax(x):
     y = exp2((x - (F(0) if m == -INF else m)) * LOG2E)
     l = sixteen(y)
     return y * F(0) if l == 0 else y * (F(1) / l)
+
+
+def dense(arrays, name, x, **more):
+    return layer(x, arrays[name], arrays.get(name + "_bias", F(0)), **more)
+
+
+def multi_head(p, arrays, name, x, memory, residual=F(0)):
+    """L9."""
+    q, k, v = (np.split(dense(arrays, name + part, rows), p[heads], 1) for part, rows, heads in
+               (("query", x, "heads"), ("key", memory, "kv_heads"), ("value", memory, "kv_heads")))
+    if "base" in p:
+        q, k = ([rotary(p, {"x": head, "positions": range(len(head))})["y"] for head in all] for all in (q, k))
+    if name + "bias_key" in arrays:
+        k, v = (list(map(np.vstack, zip(np.split(arrays[name + part], len(k)), all)))
+                for part, all in (("bias_key", k), ("bias_value", v)))
+    heads = [{"q": head, "k": k[i * len(k) // len(q)], "v": v[i * len(k) // len(q)]} for i, head in enumerate(q)]
+    return dense(arrays, name + "output", np.hstack([attention(p, head)["out"] for head in heads]), residual=residual)
+
+
+def encoder(p, arrays):
+    """L12: layers one after the other."""
+    x, everything = arrays["x"], {"heads": p["heads"], "kv_heads": p["kv_heads"], "offset": 0}
+    for at, step in ((f"{i}_", step) for i in range(p["layers"]) for step in ("self", "cross", "feed")):
+        numbers = {key: arrays[f"{at}{step}_{key}"] for key in ("gamma", "beta") if f"{at}{step}_{key}" in arrays}
+        rows = norm(x, p, numbers) if p["norm_first"] else x
+        if step == "feed":
+            gate = dense(arrays, at + "gate", rows) if at + "gate" in arrays else F(1)
+            x = dense(arrays, at + "down", dense(arrays, at + "up", rows, act=p["activation"], gate=gate), residual=x)
+        elif numbers:
+            memory, rules = (rows, p) if step == "self" else (arrays["memory"], everything)
+            x = multi_head(rules, arrays, f"{at}{step}_", rows, memory, x)
+        x = norm(x, p, numbers) if numbers and not p["norm_first"] else x
+    return {"y": x}
 
 
 def philox(seed, stream, j):

@@ -73,13 +73,18 @@ static void rotate(const fovea_rotary *rotary, float *rows, int64_t batch, int64
 
 /* Position 0 is the bias, if there is one. */
 struct rules {
-  int causal, bias;
+  const fovea_problem *problem;
+  int bias;
   int64_t row;
 };
 
 static int sees(const void *context, int64_t position) {
   const struct rules *rules = context;
-  return !rules->causal || position - rules->bias <= rules->row;
+  const fovea_problem *p = rules->problem;
+  const int64_t from = position - rules->bias - rules->row;
+  if (p->window_left != FOVEA_UNLIMITED && from < -p->window_left) return 0;
+  if (p->window_right != FOVEA_UNLIMITED && from > p->window_right) return 0;
+  return !p->causal || from <= 0;
 }
 
 struct heads {
@@ -92,7 +97,7 @@ static float *attend(const fovea_problem *p, const struct heads *h, int bias) {
   float *o = numbers_create(p->batch * p->q_len * p->heads * p->v_dim), lse;
   for (int64_t i = 0; i < p->batch * p->q_len * p->heads; i++) {
     const int64_t head = i % p->heads / group, entry = i / p->heads / p->q_len;
-    const struct rules rules = {p->causal, bias, i / p->heads % p->q_len};
+    const struct rules rules = {p, bias, i / p->heads % p->q_len};
     const struct contract_row row = {.q = h->q + i * p->qk_dim,
                                      .k = h->k + entry * h->keys * k_row + head * p->qk_dim,
                                      .v = h->v + entry * h->keys * v_row + head * p->v_dim,

@@ -12,7 +12,7 @@ float *expected_numbers(const void *tensor, fovea_type type, int64_t count);
 float *expected_linear(const fovea_nn_linear *linear, const float *x, int64_t rows, const float *gate,
                        const float *residual);
 
-/* Attention of x over memory (NULL: x), which is causal or sees all keys, with or without rotary embedding or a
+/* Attention of x over memory (NULL: x), with causal rules and windows, with or without rotary embedding or a
  * bias of keys and values. */
 float *expected_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                           const fovea_nn_attention_tensors *tensors, const float *x, const float *memory,

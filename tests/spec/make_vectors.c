@@ -25,6 +25,9 @@ int main(int count, char **words) {
   write_weights();
   write_int8_layers();
   write_embeddings();
+  write_multi_head();
+  write_models();
+  write_streams();
   vectors_close();
   return 0;
 }

@@ -47,5 +47,8 @@ void write_layers(void);
 void write_weights(void);
 void write_int8_layers(void);
 void write_embeddings(void);
+void write_multi_head(void);
+void write_models(void);
+void write_streams(void);
 
 #endif
