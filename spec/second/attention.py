@@ -192,9 +192,7 @@ class Row:
         if "sink" in self.arrays:
             m, l, o, e = self.merge(before, (self.arrays["sink"][0] * LOG2E, F(1), nothing, F(0)))
         hidden = ~self.visible | (self.s == -INF)
-        order = sorted(self.j[~hidden], key=lambda j: (0, 0, j) if np.isnan(self.s[j]) else (1, -self.s[j], j))
-        top = order[: self.p.get("top_k", 0)]
-        missing = self.p.get("top_k", 0) - len(top)
+        top = first_keys(self.s, self.visible, self.p.get("top_k", 0))
         capped, biased = self.scored(1, lambda s, b: s), self.scored(1, np.add)
         scores = {"raw": self.r * F(self.scale), "capped": capped, "biased": biased}
         return {
@@ -204,9 +202,16 @@ class Row:
             **{kind: np.where(self.visible, canonical(s), -INF) for kind, s in scores.items()},
             "entropy": F(0) if l == 0 else LN2 * (log2(l) - e * (F(1) / l)),
             "max_logit": NAN if np.isnan(before[1]) else before[0],
-            "top_keys": np.array(top + [-1] * missing, np.int64),
-            "top_scores": np.concatenate([LN2 * self.s[top], np.full(missing, -INF)]),
+            "top_keys": top,
+            "top_scores": np.where(top < 0, -INF, LN2 * self.s[top]),
         }
+
+
+def first_keys(s, shown, count):
+    """Step 10."""
+    listed = np.flatnonzero(shown & (s != -INF))
+    order = sorted(listed, key=lambda j: (0, 0, j) if np.isnan(s[j]) else (1, -s[j], j))[:count]
+    return np.array(order + [-1] * (count - len(order)), np.int64)
 
 
 def state(p, arrays):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from arithmetic import CONSTANTS, F, INF, LOG2E, SHIFT, c, chain, exp2, fma, horner, power, sixteen, tanh, tanh_parts
-from attention import attention, codes_of, dot, dot16
+from attention import attention, codes_of, dot, dot16, first_keys
 from formats import IQ4_NL
 from rotary import rotary
 
@@ -188,6 +188,20 @@ def dropout(p, arrays):
 def additive(p, arrays):
     act = (lambda x: np.where(x > 0, x, x * F(p["leaky_slope"]))) if "leaky_slope" in p else tanh
     return {"r": np.array([[sixteen(arrays["w"], act(q + k)) for k in arrays["k"]] for q in arrays["q"]])}
+
+
+def selection(p, arrays):
+    """L18, of causal rows."""
+    q, w, k, j = arrays["q"], arrays["weights"], arrays["k"], np.arange(len(arrays["k"]))
+    scores = [chain(zip(w[i], [relu(dot(head, k)) for head in np.split(q[i], p["heads"])])) for i in range(len(q))]
+    return {"keys": np.array([first_keys(I, j <= i + p["offset"], p["top_k"]) for i, I in enumerate(scores)])}
+
+
+def differential(p, arrays):
+    """L21, of the rows of both attentions."""
+    weight = exp(dot(arrays["q1"], arrays["k1"])) - exp(dot(arrays["q2"], arrays["k2"])) + F(p["lambda_init"])
+    y = norm(fma(-weight, arrays["o2"], arrays["o1"]), p, arrays) * (F(1) - F(p["lambda_init"]))
+    return {"lambda": [weight], "y": y}
 
 
 def gru(p, arrays):

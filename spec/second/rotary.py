@@ -62,8 +62,7 @@ def angle(p, T):
     A = p * T % ONE
     q = (A + (1 << 125)) % ONE >> 126
     r = (A + (1 << 125)) % (1 << 126) - (1 << 125)
-    v = abs(r) >> 62
-    z = v * v >> 64
+    z = (abs(r) >> 62) ** 2 >> 64
     c, s = COSINES[8], SINES[8]
     for k in range(7, -1, -1):
         c, s = COSINES[k] - (c * z >> 64), SINES[k] - (s * z >> 64)

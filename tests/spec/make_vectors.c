@@ -28,6 +28,8 @@ int main(int count, char **words) {
   write_multi_head();
   write_models();
   write_streams();
+  write_selection();
+  write_differential();
   vectors_close();
   return 0;
 }

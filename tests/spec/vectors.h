@@ -44,6 +44,8 @@ void write_hadamard(void);
 void write_centres(void);
 void write_caches_not_finite(void);
 void write_layers(void);
+void write_differential(void);
+void write_selection(void);
 void write_weights(void);
 void write_int8_layers(void);
 void write_embeddings(void);
