@@ -29,8 +29,8 @@ def computation(vector):
     if name == "hadamard":
         return lambda p, arrays: {"y": formats.hadamard(arrays["x"], p["block"])}
     if name == "multi_head":
-        return lambda p, arrays: {"y": layers.multi_head(p, arrays, "", arrays["x"], arrays.get("memory", arrays["x"]),
-                                                         arrays.get("residual", np.float32(0)))}
+        return lambda p, arrays: layers.multi_head(p, arrays, "", arrays["x"], arrays.get("memory", arrays["x"]),
+                                                   arrays.get("residual", np.float32(0)))
     if name == "buckets":
         return lambda p, arrays: {"bucket": [attention.bucket(int(d), p["buckets"], p["max_distance"], p["both"])
                                              for d in arrays["d"]]}

@@ -149,7 +149,9 @@ def multi_head(p, arrays, name, x, memory, residual=F(0)):
         k, v = (list(map(np.vstack, zip(np.split(arrays[name + part], len(k)), all)))
                 for part, all in (("bias_key", k), ("bias_value", v)))
     heads = [{"q": head, "k": k[i * len(k) // len(q)], "v": v[i * len(k) // len(q)]} for i, head in enumerate(q)]
-    return dense(arrays, name + "output", np.hstack([attention(p, head)["out"] for head in heads]), residual=residual)
+    heads = [attention(p, head) for head in heads]
+    y = dense(arrays, name + "output", np.hstack([head["out"] for head in heads]), residual=residual)
+    return {"y": y, "scores": sum(head["weights"] for head in heads) / F(len(q))}
 
 
 def encoder(p, arrays):
@@ -163,7 +165,7 @@ def encoder(p, arrays):
             x = dense(arrays, at + "down", dense(arrays, at + "up", rows, act=p["activation"], gate=gate), residual=x)
         elif numbers:
             memory, rules = (rows, p) if step == "self" else (arrays["memory"], everything)
-            x = multi_head(rules, arrays, f"{at}{step}_", rows, memory, x)
+            x = multi_head(rules, arrays, f"{at}{step}_", rows, memory, x)["y"]
         x = norm(x, p, numbers) if numbers and not p["norm_first"] else x
     return {"y": x}
 

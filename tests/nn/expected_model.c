@@ -92,7 +92,19 @@ struct heads {
   int64_t keys; /* with the bias */
 };
 
-static float *attend(const fovea_problem *p, const struct heads *h, int bias) {
+/* Adds the weights of a head to their average. */
+static void add_weights(const struct contract_row *row, int64_t head, int64_t heads, float *scores) {
+  float *weights = numbers_create(row->positions);
+  contract_row_weights(row, weights);
+  for (int64_t j = 0; j < row->positions; j++) {
+    scores[j] = head == 0 ? weights[j] : scores[j] + weights[j];
+    if (head == heads - 1) scores[j] = scores[j] / (float)heads;
+  }
+  free(weights);
+}
+
+/* `scores`: NULL: not wanted. */
+static float *attend(const fovea_problem *p, const struct heads *h, int bias, float *scores) {
   const int64_t group = p->heads / p->kv_heads, k_row = p->kv_heads * p->qk_dim, v_row = p->kv_heads * p->v_dim;
   float *o = numbers_create(p->batch * p->q_len * p->heads * p->v_dim), lse;
   for (int64_t i = 0; i < p->batch * p->q_len * p->heads; i++) {
@@ -111,6 +123,7 @@ static float *attend(const fovea_problem *p, const struct heads *h, int bias) {
                                      .sees = sees,
                                      .rules = &rules};
     contract_row(&row, o + i * p->v_dim, &lse);
+    if (scores) add_weights(&row, i % p->heads, p->heads, scores + i / p->heads * h->keys);
     for (int64_t d = 0; d < p->v_dim; d++) o[i * p->v_dim + d] = contract_nn_result(o[i * p->v_dim + d]);
   }
   return o;
@@ -119,6 +132,12 @@ static float *attend(const fovea_problem *p, const struct heads *h, int bias) {
 float *expected_attention(const fovea_nn_attention *attention, const fovea_problem *p,
                           const fovea_nn_attention_tensors *tensors, const float *x, const float *memory,
                           const float *residual) {
+  return expected_attention_scores(attention, p, tensors, x, memory, residual, NULL);
+}
+
+float *expected_attention_scores(const fovea_nn_attention *attention, const fovea_problem *p,
+                                 const fovea_nn_attention_tensors *tensors, const float *x, const float *memory,
+                                 const float *residual, float *scores) {
   const int64_t rows = p->batch * p->q_len, keys = p->batch * p->kv_len;
   const float *over = memory ? memory : x;
   struct heads h = {expected_linear(attention->query, x, rows, NULL, NULL),
@@ -132,7 +151,7 @@ float *expected_attention(const fovea_nn_attention *attention, const fovea_probl
   }
   h.k = with_bias(h.k, attention->bias_key, p->batch, &h.keys, p->kv_heads * p->qk_dim);
   h.v = with_bias(h.v, attention->bias_value, p->batch, &values, p->kv_heads * p->v_dim);
-  float *o = attend(p, &h, attention->bias_key != NULL);
+  float *o = attend(p, &h, attention->bias_key != NULL, scores);
   float *y = expected_linear(attention->output, o, rows, NULL, residual);
   free(h.q);
   free(h.k);

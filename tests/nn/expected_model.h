@@ -18,6 +18,11 @@ float *expected_attention(const fovea_nn_attention *attention, const fovea_probl
                           const fovea_nn_attention_tensors *tensors, const float *x, const float *memory,
                           const float *residual);
 
+/* With the average of its scores over heads, (rows, keys); a bias is the first key. NULL: not wanted. */
+float *expected_attention_scores(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                 const fovea_nn_attention_tensors *tensors, const float *x, const float *memory,
+                                 const float *residual, float *scores);
+
 /* y from x. */
 float *expected_block(const fovea_nn_block *block, const fovea_nn_attending *self, const fovea_nn_attending *cross,
                       const float *x);

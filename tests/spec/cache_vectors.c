@@ -297,3 +297,18 @@ void write_caches_not_finite(void) {
   write_fixed_not_finite("e4m3", FOVEA_CODE_E4M3, CONTRACT_E4M3, 0.25f);
   write_fixed_not_finite("e5m2", FOVEA_CODE_E5M2, CONTRACT_E5M2, 0.3f);
 }
+
+/* Numbers that f16 does not hold, which KIVI rounds first. */
+void write_kivi_of_f32(void) {
+  const size_t f = format_of(CONTRACT_KIVI_K4);
+  enum { KIVI_KEYS = 32, KIVI_DIM = 4 };
+  float x[KIVI_KEYS * KIVI_DIM], y[KIVI_KEYS * KIVI_DIM];
+  struct generator generator = {601};
+  for (int i = 0; i < KIVI_KEYS * KIVI_DIM; i++) x[i] = 3 * generator_uniform(&generator);
+  read_written(f, x, y, KIVI_KEYS, KIVI_DIM);
+  vector_begin("cache_kivi_of_f32", "cache", "14 15");
+  vector_word("format", formats[f].name);
+  vector_numbers(INPUT, "x", FOVEA_F32, x, KIVI_KEYS, KIVI_DIM);
+  vector_numbers(EXPECTED, "numbers", FOVEA_F32, y, KIVI_KEYS, KIVI_DIM);
+  vector_end();
+}

@@ -21,6 +21,8 @@ int main(int count, char **words) {
   write_hadamard();
   write_centres();
   write_caches_not_finite();
+  write_more_scaling();
+  write_kivi_of_f32();
   write_layers();
   write_weights();
   write_int8_layers();

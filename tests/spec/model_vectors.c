@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WIDTH = 8, HEADS = 2, QK_DIM = 4, V_DIM = 3, HIDDEN = 10, ROWS = 5, KEYS = 6, NUMBERS = 8192 };
+enum { WIDTH = 8, HEADS = 3, QK_DIM = 4, V_DIM = 3, HIDDEN = 10, ROWS = 5, KEYS = 6, NUMBERS = 8192 };
 
 /* The numbers of the vector that is open. */
 static struct {
@@ -49,11 +49,11 @@ void write_embeddings(void) {
     float y[COUNT];
     draw_anew(31);
     vector_begin(with ? "embedding_types" : "embedding", "embedding", "L7");
-    vector_double("scale", with ? 1 : 2.8284271247461903);
+    vector_double("scale", with ? 0.3 : 2.8284271247461903);
     const float *tokens = input("", "tokens", ROWS, WIDTH), *positions = input("", "positions", ROWS, WIDTH);
     const float *types = with ? input("", "types", ROWS, WIDTH) : NULL;
     for (int i = 0; i < COUNT; i++) {
-      y[i] = tokens[i] * (with ? 1 : (float)2.8284271247461903);
+      y[i] = tokens[i] * (float)(with ? 0.3 : 2.8284271247461903);
       if (types) y[i] = y[i] + types[i];
       y[i] = y[i] + positions[i];
     }
@@ -121,8 +121,10 @@ static void write_heads(const char *name, int over_memory) {
   const float *x = input("", "x", ROWS, WIDTH), *memory = over_memory ? input("", "memory", KEYS, WIDTH) : NULL;
   const float *residual = over_memory ? NULL : input("", "residual", ROWS, WIDTH);
   make_heads(&heads, "", kv_heads, over_memory, over_memory ? NULL : &rotary);
-  float *y = expected_attention(&heads.attention, &problem, &tensors, x, memory, residual);
+  float scores[ROWS * (KEYS + 1)];
+  float *y = expected_attention_scores(&heads.attention, &problem, &tensors, x, memory, residual, scores);
   vector_numbers(EXPECTED, "y", FOVEA_F32, y, ROWS, WIDTH);
+  vector_numbers(EXPECTED, "scores", FOVEA_F32, scores, ROWS, keys + over_memory);
   vector_end();
   free(y);
 }

@@ -8,10 +8,12 @@ enum { MOST = 32 };
 
 static const double short_factors[] = {1, 1.05, 1.1, 1.7, 2.5}, long_factors[] = {1, 1.3, 4, 19.5, 64};
 
-static const struct {
+struct scaling_case {
   const char *name, *rule;
   fovea_rotary_scaling fields;
-} cases[] = {
+};
+
+static const struct scaling_case cases[] = {
     {"scaling_linear", "linear", {.rule = FOVEA_SCALING_LINEAR, .dims = 8, .base = 10000, .factor = 3}},
     {"scaling_ntk", "ntk", {.rule = FOVEA_SCALING_NTK, .dims = 10, .base = 10000, .factor = 8}},
     {"scaling_dynamic_ntk_short",
@@ -94,6 +96,27 @@ static const struct {
      {.rule = FOVEA_SCALING_PROPORTIONAL, .dims = 12, .base = 1000000, .factor = 8, .rotated_dims = 6}},
 };
 
+/* A product and a quotient that another order rounds otherwise; a last pair that would lie beyond the row. */
+static const struct scaling_case more[] = {
+    {"scaling_dynamic_ntk_order",
+     "dynamic_ntk",
+     {.rule = FOVEA_SCALING_DYNAMIC_NTK,
+      .dims = 12,
+      .base = 10000,
+      .factor = 2.3,
+      .trained_length = 3000,
+      .length = 9999}},
+    {"scaling_yarn_long",
+     "yarn",
+     {.rule = FOVEA_SCALING_YARN,
+      .dims = 8,
+      .base = 100,
+      .factor = 4,
+      .trained_length = 1000000,
+      .slow_turns = 1,
+      .fast_turns = 32}},
+};
+
 static void write_integer(const char *name, int64_t value) {
   if (value != 0) vector_integer(name, value);
 }
@@ -102,13 +125,13 @@ static void write_double(const char *name, double value) {
   if (value != 0) vector_double(name, value);
 }
 
-void write_scaling(void) {
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const fovea_rotary_scaling *s = &cases[i].fields;
+static void write_cases(const struct scaling_case *scalings, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const fovea_rotary_scaling *s = &scalings[i].fields;
     double frequencies[MOST], factor;
     contract_scaling(s, frequencies, &factor);
-    vector_begin(cases[i].name, "scaling", "12");
-    vector_word("rule", cases[i].rule);
+    vector_begin(scalings[i].name, "scaling", "12");
+    vector_word("rule", scalings[i].rule);
     vector_integer("dims", s->dims);
     vector_double("base", s->base);
     vector_double("factor", s->factor);
@@ -126,4 +149,12 @@ void write_scaling(void) {
     vector_array(EXPECTED, "attention_factor", ARRAY_F64, &factor, 1, 0);
     vector_end();
   }
+}
+
+void write_scaling(void) {
+  write_cases(cases, sizeof cases / sizeof *cases);
+}
+
+void write_more_scaling(void) {
+  write_cases(more, sizeof more / sizeof *more);
 }

@@ -25,6 +25,7 @@ import check  # noqa: E402
 FINALS = [
     (114, "bcc320fc7bc17fa15a693675a11ae1bd0d87db7177068bed0cd0417a04a5a490"),
     (140, "e14ec1eac95f9f6b374b8db37316e2d2f99da197c4c55b0bb4cebf17bac6c19d"),
+    (143, "81d38fdf36816b5fda375deaeda81422c105a30ab5d02ac921a75d9d5427d9f6"),
 ]
 
 

@@ -43,6 +43,8 @@ void write_moved_keys(void);
 void write_hadamard(void);
 void write_centres(void);
 void write_caches_not_finite(void);
+void write_more_scaling(void);
+void write_kivi_of_f32(void);
 void write_layers(void);
 void write_differential(void);
 void write_selection(void);
