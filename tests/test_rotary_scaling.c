@@ -4,6 +4,7 @@
 #include "contract_scaling.h"
 #include "support/check.h"
 #include "support/error_says.h"
+#include "support/generator.h"
 
 #include <fovea/rotary_scaling.h>
 
@@ -105,6 +106,31 @@ static void test_ntk(void **state) {
       const double expected = pow(base, -2.0 * i / dims);
       assert_true(fabs(frequencies[i] - expected) <= 0x1p-47 * expected);
     }
+  }
+}
+
+/* Random fields of every rule, also such that YaRN's pairs lie before the first or after the last one. */
+static void test_random_fields(void **state) {
+  (void)state;
+  struct generator generator = {12};
+  for (int i = 0; i < 4000; i++) {
+    fovea_rotary_scaling s;
+    double frequencies[MOST_PAIRS], factor;
+    fovea_error error;
+    const fovea_scaling_rule rule = (fovea_scaling_rule)(i % 8);
+    fovea_rotary_scaling_init(&s, rule, 4 + 2 * generator_below(&generator, LONGROPE_PAIRS - 1));
+    s.base = exp(1 + 14 * fabs((double)generator_uniform(&generator)));
+    if (rule != FOVEA_SCALING_NONE) s.factor = 1 + 40 * fabs((double)generator_uniform(&generator));
+    if (rule >= FOVEA_SCALING_DYNAMIC_NTK && rule <= FOVEA_SCALING_LONGROPE)
+      s.trained_length = 2 + generator_below(&generator, INT64_C(1) << generator_below(&generator, 40));
+    if (rule == FOVEA_SCALING_DYNAMIC_NTK || rule == FOVEA_SCALING_LONGROPE)
+      s.length = 1 + generator_below(&generator, 2 * s.trained_length);
+    if (rule == FOVEA_SCALING_LONGROPE) s.short_factors = short_factors, s.long_factors = long_factors;
+    if (rule == FOVEA_SCALING_PROPORTIONAL) s.rotated_dims = 2 * generator_below(&generator, s.dims / 2 + 1);
+    if (rule == FOVEA_SCALING_YARN) s.exact_pairs = i % 3 == 0;
+    if (rule == FOVEA_SCALING_YARN && i % 5 == 0) s.mscale = 0.7, s.mscale_all_dim = 1.3;
+    if (fovea_rotary_frequencies(&s, frequencies, &factor, &error) != FOVEA_OK) fail_msg("%d: %s", i, error.text);
+    assert_contract("random fields", &s, frequencies, factor);
   }
 }
 
@@ -301,10 +327,10 @@ static void test_refused_tables(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_transformers),   cmocka_unit_test(test_ntk),
-      cmocka_unit_test(test_plain),          cmocka_unit_test(test_tables),
-      cmocka_unit_test(test_sections),       cmocka_unit_test(test_refused_scalings),
-      cmocka_unit_test(test_refused_tables),
+      cmocka_unit_test(test_transformers),     cmocka_unit_test(test_ntk),
+      cmocka_unit_test(test_random_fields),    cmocka_unit_test(test_plain),
+      cmocka_unit_test(test_tables),           cmocka_unit_test(test_sections),
+      cmocka_unit_test(test_refused_scalings), cmocka_unit_test(test_refused_tables),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
