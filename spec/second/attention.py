@@ -184,9 +184,7 @@ class Row:
         return np.zeros_like(number) if t == 0 else (number * g) * (F(1) / (t * g))
 
     def answers(self):
-        length = SPAN
-        while length < len(self.j):
-            length *= 2
+        length = max(SPAN, 1 << (len(self.j) - 1).bit_length())
         nothing = np.zeros(self.v.shape[1], F)
         m, l, o, e = before = self.node(0, length) or (-INF, F(0), nothing, F(0))
         if "sink" in self.arrays:

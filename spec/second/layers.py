@@ -1,5 +1,6 @@
 """Clauses L1 to L4, L6, L8, L10, L11 and L14 of docs/numerics.md."""
 
+import functools
 import math
 
 import numpy as np
@@ -56,9 +57,7 @@ def gelu(x):
     node, v, *p = np.moveaxis(PIECES[4 * (i - 1) + ((fraction - F(0.5)) * F(8)).astype(int)], -1, 0)
     f = a - node
     sign = np.where(x < 0, F(-1), F(1))
-    g, v, q = f * sign, v * sign, p[5]
-    for coefficient in p[4::-1]:
-        q = fma(q, f, coefficient)
+    g, v, q = f * sign, v * sign, functools.reduce(lambda q, coefficient: fma(q, f, coefficient), p[::-1])
     z = b * a
     z_rest = fma(b, a, -z)
     n = fma(fma(g, p[0], z + v), c("-0x1.715476p-1"), SHIFT) - SHIFT
@@ -172,8 +171,7 @@ def encoder(p, arrays):
 
 def philox(seed, stream, j):
     low = 0xFFFFFFFF
-    c0, c1, c2, c3 = j // 4 & low, j // 4 >> 32, stream & low, stream >> 32
-    k0, k1 = seed & low, seed >> 32
+    c0, c1, c2, c3, k0, k1 = j // 4 & low, j // 4 >> 32, stream & low, stream >> 32, seed & low, seed >> 32
     for _ in range(10):
         one, two = 0xD2511F53 * c0, 0xCD9E8D57 * c2
         c0, c1, c2, c3 = two >> 32 ^ c1 ^ k0, two & low, one >> 32 ^ c3 ^ k1, one & low
@@ -204,6 +202,19 @@ def differential(p, arrays):
     weight = exp(dot(arrays["q1"], arrays["k1"])) - exp(dot(arrays["q2"], arrays["k2"])) + F(p["lambda_init"])
     y = norm(fma(-weight, arrays["o2"], arrays["o1"]), p, arrays) * (F(1) - F(p["lambda_init"]))
     return {"lambda": [weight], "y": y}
+
+
+def position_sums(a, b):
+    """L19: sums of products over positions, in blocks, spans and a tree."""
+    parts = [chain(zip(a[at : at + 128, :, None], b[at : at + 128, None])) for at in range(0, len(a), 128)]
+    for count in (16, *[2] * 40):
+        parts = [functools.reduce(np.add, parts[at : at + count]) for at in range(0, len(parts), count)]
+    return parts[0]
+
+
+def linformer(p, arrays):
+    k, v = position_sums(arrays["e"], arrays["k"]), position_sums(arrays["f"], arrays["v"])
+    return attention(p, {"q": arrays["q"], "k": k, "v": v})
 
 
 def gru(p, arrays):

@@ -59,9 +59,8 @@ def frequency_turns(f):
 
 def angle(p, T):
     """Cosine and sine of the angle p T."""
-    A = p * T % ONE
-    q = (A + (1 << 125)) % ONE >> 126
-    r = (A + (1 << 125)) % (1 << 126) - (1 << 125)
+    A = (p * T + (1 << 125)) % ONE
+    q, r = A >> 126, A % (1 << 126) - (1 << 125)
     z = (abs(r) >> 62) ** 2 >> 64
     c, s = COSINES[8], SINES[8]
     for k in range(7, -1, -1):
@@ -74,10 +73,9 @@ def angle(p, T):
 
 def rotary(p, arrays):
     """Rows of pairs (x, y), the halves of a row, at positions."""
-    n = arrays["x"].shape[1] // 2
+    x, y, n = *np.split(arrays["x"], 2, 1), arrays["x"].shape[1] // 2
     T = list(map(frequency_turns, arrays["frequencies"])) if "frequencies" in arrays else turns(ratio(p["base"], n), n)
     cosine, sine = np.moveaxis(np.array([[angle(int(at), t) for t in T] for at in arrays["positions"]], F), -1, 0)
-    x, y = arrays["x"][:, :n], arrays["x"][:, n:]
     y = np.concatenate([fma(-y, sine, x * cosine), fma(y, cosine, x * sine)], 1)
     return {"cosine": cosine, "sine": sine, "y": y}
 

@@ -23,6 +23,7 @@ int main(int count, char **words) {
   write_caches_not_finite();
   write_more_scaling();
   write_kivi_of_f32();
+  write_last_scaling();
   write_layers();
   write_weights();
   write_int8_layers();
@@ -32,6 +33,7 @@ int main(int count, char **words) {
   write_streams();
   write_selection();
   write_differential();
+  write_linformer();
   vectors_close();
   return 0;
 }

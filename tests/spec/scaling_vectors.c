@@ -117,6 +117,27 @@ static const struct scaling_case more[] = {
       .fast_turns = 32}},
 };
 
+/* As `more`, with numbers by which the results differ. */
+static const struct scaling_case last[] = {
+    {"scaling_dynamic_ntk_products",
+     "dynamic_ntk",
+     {.rule = FOVEA_SCALING_DYNAMIC_NTK,
+      .dims = 12,
+      .base = 10000,
+      .factor = 2.3,
+      .trained_length = 3000,
+      .length = 27007}},
+    {"scaling_yarn_after_last",
+     "yarn",
+     {.rule = FOVEA_SCALING_YARN,
+      .dims = 8,
+      .base = 100,
+      .factor = 4,
+      .trained_length = 1000000,
+      .slow_turns = 1,
+      .fast_turns = 100000}},
+};
+
 static void write_integer(const char *name, int64_t value) {
   if (value != 0) vector_integer(name, value);
 }
@@ -157,4 +178,8 @@ void write_scaling(void) {
 
 void write_more_scaling(void) {
   write_cases(more, sizeof more / sizeof *more);
+}
+
+void write_last_scaling(void) {
+  write_cases(last, sizeof last / sizeof *last);
 }

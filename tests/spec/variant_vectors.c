@@ -4,6 +4,7 @@
 #include "nn/contract_nn.h"
 #include "nn/contract_norm.h"
 #include "support/generator.h"
+#include "variants/contract_sums.h"
 #include "vectors.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ static void fill(struct generator *generator, float *numbers, int64_t count) {
   for (int64_t i = 0; i < count; i++) numbers[i] = 2 * generator_uniform(generator);
 }
 
-/* ---- Selected keys ------------------------------------------------------------------------------------------------ */
+/* ---- Selected keys ---------------------------------------------------------------------------------------------- */
 
 enum { INDEX_HEADS = 2, INDEX_DIM = 3, INDEX_ROWS = 5, INDEX_KEYS = 9, LISTED = 4 };
 
@@ -74,7 +75,63 @@ void write_selection(void) {
   vector_end();
 }
 
-/* ---- Differential attention --------------------------------------------------------------------------------------- */
+/* ---- Linformer -------------------------------------------------------------------------------------------------- */
+
+static int sees_all(const void *rules, int64_t position) {
+  (void)rules;
+  return position >= 0;
+}
+
+/* Rows over projected keys and values. Numbers are f16. */
+static void write_projected(const char *name, int64_t positions, int64_t projected, int64_t dim) {
+  enum { ROWS = 2, MOST = 4096 };
+  static float e[MOST], f[MOST], k[MOST], v[MOST];
+  float *const inputs[] = {e, f, k, v};
+  float q[MOST], keys[MOST], values[MOST], out[MOST], lse[ROWS];
+  struct generator generator = {(uint64_t)positions};
+  fill(&generator, q, ROWS * dim);
+  for (int i = 0; i < 4; i++) {
+    const int64_t count = positions * (i < 2 ? projected : dim);
+    fill(&generator, inputs[i], count);
+    for (int64_t j = 0; j < count; j++) inputs[i][j] = rounded_number(FOVEA_F16, inputs[i][j]);
+  }
+  for (int64_t j = 0; j < projected; j++)
+    for (int64_t d = 0; d < dim; d++) {
+      keys[j * dim + d] = contract_sum(e + j, projected, k + d, dim, positions);
+      values[j * dim + d] = contract_sum(f + j, projected, v + d, dim, positions);
+    }
+  for (int64_t i = 0; i < ROWS; i++) {
+    const struct contract_row row = {.q = q + i * dim,
+                                     .k = keys,
+                                     .v = values,
+                                     .k_stride = dim,
+                                     .v_stride = dim,
+                                     .qk_dim = dim,
+                                     .v_dim = dim,
+                                     .positions = projected,
+                                     .scale = 0.03,
+                                     .sees = sees_all};
+    contract_row(&row, out + i * dim, lse + i);
+  }
+  vector_begin(name, "linformer", "L19 3");
+  vector_double("scale", 0.03);
+  vector_integer("offset", 0);
+  vector_numbers(INPUT, "q", FOVEA_F32, q, ROWS, dim);
+  vector_numbers(INPUT, "k", FOVEA_F16, k, positions, dim);
+  vector_numbers(INPUT, "v", FOVEA_F16, v, positions, dim);
+  vector_numbers(INPUT, "e", FOVEA_F16, e, positions, projected);
+  vector_numbers(INPUT, "f", FOVEA_F16, f, positions, projected);
+  vector_numbers(EXPECTED, "out", FOVEA_F32, out, ROWS, dim);
+  vector_numbers(EXPECTED, "lse", FOVEA_F32, lse, ROWS, 0);
+  vector_end();
+}
+
+void write_linformer(void) {
+  write_projected("linformer", 300, 3, 2);
+  write_projected("linformer_spans", 2200, 1, 1);
+}
+
+/* ---- Differential attention ------------------------------------------------------------------------------------- */
 
 void write_differential(void) {
   enum { ROWS = 3, DIM = 5, VECTOR = 4 };
