@@ -138,19 +138,23 @@ static const struct token *merged(const struct tokenizer *tokenizer, int32_t lef
 }
 
 /* Merges the two neighbours that make the token with the highest score, the leftmost if scores are equal, until no
- * two neighbours make a token. */
-static void merge_neighbours(const struct tokenizer *tokenizer, int32_t *tokens, int64_t *count, char *joined) {
+ * two neighbours make a token. pairs[i] is what tokens i and i + 1 make. */
+static void merge_neighbours(const struct tokenizer *tokenizer, int32_t *tokens, int64_t *count,
+                             const struct token **pairs, char *joined) {
+  for (int64_t i = 0; i + 1 < *count; i++) pairs[i] = merged(tokenizer, tokens[i], tokens[i + 1], joined);
   for (;;) {
     const struct token *best = NULL;
     int64_t place = 0;
-    for (int64_t i = 0; i + 1 < *count; i++) {
-      const struct token *token = merged(tokenizer, tokens[i], tokens[i + 1], joined);
-      if (token && (!best || token->score > best->score)) best = token, place = i;
-    }
+    for (int64_t i = 0; i + 1 < *count; i++)
+      if (pairs[i] && (!best || pairs[i]->score > best->score)) best = pairs[i], place = i;
     if (!best) return;
+    const size_t after = (size_t)(*count - place - 2);
     tokens[place] = best->number;
-    (*count)--;
-    memmove(&tokens[place + 1], &tokens[place + 2], (size_t)(*count - place - 1) * sizeof *tokens);
+    memmove(&tokens[place + 1], &tokens[place + 2], after * sizeof *tokens);
+    memmove(&pairs[place], &pairs[place + 1], after * sizeof *pairs);
+    --*count;
+    if (place > 0) pairs[place - 1] = merged(tokenizer, tokens[place - 1], tokens[place], joined);
+    if (after > 0) pairs[place] = merged(tokenizer, tokens[place], tokens[place + 1], joined);
   }
 }
 
@@ -158,16 +162,18 @@ bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, int32
                       struct failure *failure) {
   *count = 0;
   *tokens = malloc((strlen(text) + 2) * sizeof **tokens);
+  const struct token **pairs = malloc((strlen(text) + 2) * sizeof *pairs);
   char *joined = malloc(2 * tokenizer->file.size);
-  const bool room = *tokens && joined;
+  const bool room = *tokens && pairs && joined;
   if (!room) refuse(failure, "no memory for the prompt");
   const bool encoded = room && encode_characters(tokenizer, text, *tokens, count, failure);
   if (encoded) {
-    merge_neighbours(tokenizer, *tokens, count, joined);
+    merge_neighbours(tokenizer, *tokens, count, pairs, joined);
   } else {
     free(*tokens);
     *tokens = NULL;
   }
+  free(pairs);
   free(joined);
   return encoded;
 }
