@@ -72,6 +72,10 @@ void coder_take(struct coder *coder, uint64_t before, uint64_t chance) {
   }
 }
 
+bool coder_has_more(const struct coder *coder) {
+  return coder->room <= coder->count;
+}
+
 bool coder_is_done(const struct coder *coder) {
   return coder->room == coder->count && coder->code == coder->low;
 }

@@ -24,6 +24,8 @@ void coder_open(struct coder *coder, unsigned char *bytes, size_t count);
 /* A number from 0 to total - 1 within the next choice, which coder_take() then takes. */
 uint64_t coder_number(struct coder *coder, uint64_t total);
 void coder_take(struct coder *coder, uint64_t before, uint64_t chance);
+/* Whether a decoder has taken no more bytes than there are. */
+bool coder_has_more(const struct coder *coder);
 /* Whether a decoder has taken all of its bytes, and no more, and the last are those that coder_end() wrote. */
 bool coder_is_done(const struct coder *coder);
 

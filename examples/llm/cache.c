@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct choice cache_types[] = {{"q8_0", CACHE_Q8_0}, {"f16", CACHE_F16}, {"f32", CACHE_F32}, {NULL, 0}};
+
 /* Heads of fewer dims than a group of q8_0 are one group. */
 static bool describe_pages(struct cache *cache, const struct model *model, enum cache_type type, int64_t page_rows,
                            struct failure *failure) {

@@ -2,11 +2,15 @@
 #ifndef LLM_CACHE_H
 #define LLM_CACHE_H
 
+#include "../stories/words.h"
 #include "model.h"
 
 #include <fovea/format.h>
 
 enum cache_type { CACHE_Q8_0, CACHE_F16, CACHE_F32 };
+
+/* Their names, in this order. */
+extern const struct choice cache_types[];
 
 struct cache {
   fovea_format format; /* of q8_0; the pages point here: a cache stays where it was created */

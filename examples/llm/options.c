@@ -37,8 +37,6 @@ const char options_help[] =
     "prompt.\n"
     "Exit status 0; 1 if --check found other bits; 2 with one line on stderr that says what was wrong.\n";
 
-static const struct choice types[] = {{"q8_0", CACHE_Q8_0}, {"f16", CACHE_F16}, {"f32", CACHE_F32}, {NULL, 0}};
-
 static bool read_option(struct options *options, const char *name, const char *word, struct failure *failure) {
   struct engine_options *engine = &options->engine;
   int64_t threads = 0, seed = 0;
@@ -59,7 +57,7 @@ static bool read_option(struct options *options, const char *name, const char *w
   if (strcmp(name, "--temperature") == 0) return words_temperature(word, &engine->temperature, failure);
   if (strcmp(name, "--cache") == 0) {
     int type = 0;
-    if (!words_choose(name, word, types, &type, failure)) return false;
+    if (!words_choose(name, word, cache_types, &type, failure)) return false;
     engine->cache = (enum cache_type)type;
   } else if (strcmp(name, "--isa") == 0) {
     engine->execution.isa = word;

@@ -169,3 +169,10 @@ bool vocabulary_encode(const struct vocabulary *vocabulary, const char *text, in
   }
   return *count > 0 || refuse(failure, "an empty prompt has no token to begin with in this vocabulary");
 }
+
+void vocabulary_print(const struct vocabulary *vocabulary, const int32_t *tokens, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    if (tokens[i] != TOKEN_BEGIN)
+      tokenizer_print(&vocabulary->tokenizer, i > 0 ? tokens[i - 1] : TOKEN_END, tokens[i]);
+  putchar('\n');
+}

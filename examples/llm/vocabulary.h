@@ -22,4 +22,7 @@ void vocabulary_free(struct vocabulary *vocabulary);
 bool vocabulary_encode(const struct vocabulary *vocabulary, const char *text, int32_t **tokens, int64_t *count,
                        struct failure *failure);
 
+/* Prints a text, without marks of its begin and control characters. */
+void vocabulary_print(const struct vocabulary *vocabulary, const int32_t *tokens, int64_t count);
+
 #endif

@@ -25,9 +25,27 @@ struct command {
   fovea_execution execution; /* --threads, --isa */
 };
 
-/* `names` and `counts`: of both commands, the name and how many words it wants. */
-bool command_read(struct command *command, int count, char **arguments, const char *const names[2],
-                  const int counts[2], const struct command_option *options, struct failure *failure);
+/* Lines of the help for the options that every program has. */
+#define COMMAND_HELP                                                                                               \
+  "  --threads N        0: as many as there are CPUs (default)\n"                                                  \
+  "  --isa NAME         an instruction set that `fovea info` lists\n"                                              \
+  "  --stats            lines on stderr: how long it took\n"
+
+struct command_program {
+  const char *name, *help;
+  const char *commands[2];
+  int words[2]; /* of each command */
+};
+
+bool command_read(struct command *command, const struct command_program *program, int count, char **arguments,
+                  const struct command_option *options, struct failure *failure);
+
+/* Prints what a program has to say at its end, and returns its status: 0; 1 if the answer is no; 2 after a failure. */
+int command_end(const struct command_program *program, bool done, bool answer, const struct failure *failure);
+
+/* Writes a file of two pieces, whole or not at all. */
+bool command_write(const char *path, const void *first, size_t first_size, const void *second, size_t second_size,
+                   struct failure *failure);
 
 /* Seconds since some moment. */
 double command_seconds(void);

@@ -1,7 +1,5 @@
 #include "hash.h"
 
-#include "../stories/file.h"
-
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,23 +14,23 @@ void hash_add(struct hash *hash, const void *bytes, size_t count) {
   if (EVP_DigestUpdate((EVP_MD_CTX *)hash, bytes, count) != 1) abort();
 }
 
-void hash_end(struct hash *hash, char text[HASH_TEXT]) {
-  unsigned char bytes[EVP_MAX_MD_SIZE];
-  if (EVP_DigestFinal_ex((EVP_MD_CTX *)hash, bytes, NULL) != 1) abort();
+void hash_end(struct hash *hash, unsigned char result[HASH_BYTES]) {
+  if (EVP_DigestFinal_ex((EVP_MD_CTX *)hash, result, NULL) != 1) abort();
   EVP_MD_CTX_free((EVP_MD_CTX *)hash);
-  for (int i = 0; i < HASH_TEXT / 2; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+void hash_bytes(const void *bytes, size_t count, unsigned char result[HASH_BYTES]) {
+  struct hash *hash = hash_begin();
+  hash_add(hash, bytes, count);
+  hash_end(hash, result);
+}
+
+void hash_write(const unsigned char hash[HASH_BYTES], char text[HASH_TEXT]) {
+  for (int i = 0; i < HASH_BYTES; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
 }
 
 void hash_of(const void *bytes, size_t count, char text[HASH_TEXT]) {
-  struct hash *hash = hash_begin();
-  hash_add(hash, bytes, count);
-  hash_end(hash, text);
-}
-
-bool hash_of_file(const char *path, char text[HASH_TEXT], struct failure *failure) {
-  struct file file;
-  if (!file_read(&file, path, failure)) return false;
-  hash_of(file.bytes, file.size, text);
-  file_free(&file);
-  return true;
+  unsigned char hash[HASH_BYTES];
+  hash_bytes(bytes, count, hash);
+  hash_write(hash, text);
 }

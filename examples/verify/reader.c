@@ -2,13 +2,16 @@
 
 #include <stdlib.h>
 
-enum { PAGE_ROWS = 16, LOGIT_ROWS = 32 };
+enum { PAGE_ROWS = 16, LOGIT_NUMBERS = 1 << 23 };
 
 bool reader_open(struct reader *reader, const struct model *model, enum cache_type cache, int64_t longest,
                  int64_t chunk, const fovea_execution *execution, struct failure *failure) {
   *reader = (struct reader){.model = model, .execution = *execution, .chunk = chunk < longest ? chunk : longest};
+  /* Logits take much room: as many rows at a time as have LOGIT_NUMBERS. */
+  reader->logit_rows = LOGIT_NUMBERS / model->vocabulary > 0 ? LOGIT_NUMBERS / model->vocabulary : 1;
+  if (reader->logit_rows > reader->chunk) reader->logit_rows = reader->chunk;
   reader->hidden = malloc((size_t)(reader->chunk * model->dim) * sizeof *reader->hidden);
-  reader->logits = malloc((size_t)(LOGIT_ROWS * model->vocabulary) * sizeof *reader->logits);
+  reader->logits = malloc((size_t)(reader->logit_rows * model->vocabulary) * sizeof *reader->logits);
   if ((reader->hidden && reader->logits) || refuse(failure, "no memory for %lld tokens at once", (long long)chunk))
     if (cache_create(&reader->cache, model, cache, PAGE_ROWS, 1, longest, failure)) return true;
   reader_close(reader);
@@ -20,6 +23,24 @@ void reader_close(struct reader *reader) {
   free(reader->hidden);
   free(reader->logits);
   reader->hidden = reader->logits = NULL;
+}
+
+/* Whether some of the next rows are a caller's. */
+static bool is_observed(const struct reader *reader, int64_t rows) {
+  const struct observer *observer = &reader->observer;
+  return observer->layer && (reader->position + rows - 1) / observer->every * observer->every >= reader->position;
+}
+
+/* All layers in one call. */
+static bool run_all_layers(struct reader *reader, const fovea_nn_attending *self, struct failure *failure) {
+  fovea_nn_encoder encoder = reader->model->encoder;
+  fovea_nn_encoder_rows encoder_rows;
+  fovea_error error;
+  encoder.final_norm = NULL; /* run_head() has it */
+  fovea_nn_encoder_rows_init(&encoder_rows, self, NULL, reader->hidden);
+  encoder_rows.x = reader->hidden;
+  return fovea_nn_encoder_run(&encoder, &encoder_rows, &reader->execution, &error) == FOVEA_OK ||
+         refuse(failure, "%s", error.text);
 }
 
 static bool run_layers(struct reader *reader, int64_t rows, struct failure *failure) {
@@ -35,25 +56,24 @@ static bool run_layers(struct reader *reader, int64_t rows, struct failure *fail
   tensors.first_position = reader->position;
   tensors.cache.sequences = reader->cache.sequences;
   const fovea_nn_attending self = {&problem, &tensors};
+  if (!is_observed(reader, rows)) return run_all_layers(reader, &self, failure);
   for (int64_t i = 0; i < model->layers; i++) {
     tensors.cache.layer = i;
     if (fovea_nn_block_run(&model->layer[i].block, &self, NULL, reader->hidden, reader->hidden, &reader->execution,
                            &error) != FOVEA_OK)
       return refuse(failure, "%s", error.text);
-    if (reader->observer.layer)
-      reader->observer.layer(reader->observer.context, i, reader->position, rows, reader->hidden);
+    reader->observer.layer(reader->observer.context, i, reader->position, rows, reader->hidden);
   }
   return true;
 }
 
-/* Logits take much room: a few rows at a time. */
 static bool run_head(struct reader *reader, int64_t rows, struct failure *failure) {
   const struct model *model = reader->model;
   fovea_nn_norm_rows norm_rows;
   fovea_nn_linear_rows linear_rows;
   fovea_error error;
-  for (int64_t first = 0; first < rows; first += LOGIT_ROWS) {
-    const int64_t count = rows - first < LOGIT_ROWS ? rows - first : LOGIT_ROWS;
+  for (int64_t first = 0; first < rows; first += reader->logit_rows) {
+    const int64_t count = rows - first < reader->logit_rows ? rows - first : reader->logit_rows;
     float *hidden = reader->hidden + first * model->dim;
     fovea_nn_norm_rows_init(&norm_rows, &model->final_norm, count, hidden, hidden);
     fovea_nn_linear_rows_init(&linear_rows, &model->head, count, hidden, reader->logits);

@@ -7,7 +7,8 @@
 /* A caller's functions. Each may be NULL. */
 struct observer {
   void *context;
-  /* The rows at `position` and after it, as they leave a layer. */
+  /* The rows at `position` and after it, as they leave a layer, if a multiple of `every` is among them. */
+  int64_t every;
   void (*layer)(void *context, int64_t layer, int64_t position, int64_t rows, const float *hidden);
   /* What follows the row at `position`. False ends the reading. */
   bool (*logits)(void *context, int64_t position, const float *logits, struct failure *failure);
@@ -19,8 +20,9 @@ struct reader {
   struct cache cache;
   struct observer observer;
   fovea_execution execution;
-  int64_t position; /* of the next token */
-  int64_t chunk;    /* tokens that go through the layers at once, at most */
+  int64_t position;   /* of the next token */
+  int64_t chunk;      /* tokens that go through the layers at once, at most */
+  int64_t logit_rows; /* of them, how many get logits at once */
   float *hidden, *logits;
 };
 

@@ -15,7 +15,7 @@
  *   end
  *
  * There is a row for each position that is a multiple of `every`; no row reads the last token.
- * A hash is SHA-256 of f32 numbers, lowest byte first. */
+ * A hash is SHA-256 of f32 numbers, lowest byte first. Whoever has the tokens and the model writes the same file. */
 #ifndef VERIFY_RECEIPT_H
 #define VERIFY_RECEIPT_H
 
@@ -23,11 +23,11 @@
 #include "hash.h"
 
 struct receipt {
+  fovea_mode mode; /* "exact" or "int8", of layers with quantised weights */
   char weights[HASH_TEXT];
   enum cache_type cache;
   double temperature;
-  uint64_t seed;
-  int64_t every, layers, prompt, count;
+  int64_t seed, every, layers, prompt, count;
   int32_t *tokens;           /* `count` */
   char (*hashes)[HASH_TEXT]; /* of each row, layers + 1 */
   char logits[HASH_TEXT];
@@ -40,9 +40,13 @@ int64_t receipt_rows(const struct receipt *receipt);
 bool receipt_create(struct receipt *receipt, struct failure *failure);
 void receipt_free(struct receipt *receipt);
 
-bool receipt_write(const struct receipt *receipt, const char *path, struct failure *failure);
+/* Where the hash of a position after a layer goes, or the hash of its logits; NULL if it has none. */
+char *receipt_place(const struct receipt *receipt, int64_t position, int64_t layer);
 
-/* Refuses what is no whole receipt of this version, with its line. */
-bool receipt_read(struct receipt *receipt, const char *path, struct failure *failure);
+/* The file's text. free() the result; NULL: there is no memory. */
+char *receipt_text(const struct receipt *receipt, struct failure *failure);
+
+/* Reads the head and the tokens, and leaves hashes in *text. free() it. Refuses what is no receipt of this version. */
+bool receipt_read(struct receipt *receipt, char **text, const char *path, struct failure *failure);
 
 #endif

@@ -1,25 +1,31 @@
 #!/usr/bin/env python3
-"""Receipts of a model that make_gguf.py makes: written one way, checked every other way, and wrong in every part.
+"""Receipts of a model that make_gguf.py makes: written one way, checked every other way, and wrong in every part. Then
+those in `kept`, also of models that people know (known_models.py): AVX-512 wrote them with 2 threads.
 
   test_verify.py [EMULATOR] PROGRAM"""
 
 import hashlib
+import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "llm"))
-
-import make_gguf  # noqa: E402
+import known_models
+from known_models import make_gguf
 
 PROGRAM = sys.argv[1:]
+EMULATED = "FOVEA_TEST_EMULATED" in os.environ  # which takes twenty times as long
+SLOW = "FOVEA_TEST_SLOW" in os.environ
+KEPT = pathlib.Path(__file__).with_name("kept")
 
 
 def run(*words):
-    done = subprocess.run([*PROGRAM, *map(str, words)], capture_output=True, timeout=300, check=False, text=True)
+    done = subprocess.run([*PROGRAM, *map(str, words)], capture_output=True, timeout=300, check=False, text=True,
+                          errors="replace")  # a model of random weights writes any bytes
     return done.returncode, done.stdout, done.stderr
 
 
@@ -50,7 +56,7 @@ class Receipts(unittest.TestCase):
     def assert_verified(self, path, *options):
         status, out, err = self.check(path, *options)
         self.assertEqual((status, err), (0, ""), out)
-        self.assertRegex(out, r"^verified: \d+ tokens, 40 of them written, \d+ hashes\n$")
+        self.assertRegex(out, r"^the same: \d+ tokens, 40 of them written, \d+ hashes\n$")
 
     def changed(self, pattern, replacement):
         """A receipt with one change, of exactly one place."""
@@ -61,27 +67,13 @@ class Receipts(unittest.TestCase):
         return path
 
     def test_other_ways(self):
-        for isa in ("scalar", "avx2", "avx512", "neon"):
-            status, _, err = self.check(self.receipt, "--isa", isa, "--threads", 3)
-            with self.subTest(isa=isa):
-                if isa != "scalar" and status == 2 and "isa" in err:  # not of this CPU
-                    continue
-                self.assertEqual(status, 0, err)
+        check_on_all(self, self.model, self.receipt)
         self.assert_verified(self.receipt, "--threads", 1)
 
     def test_written_by_portable_code(self):
         other = self.folder / "by_scalar"
         self.write(other, "--isa", "scalar")
         self.assertEqual(other.read_text(), self.receipt.read_text())
-
-    def test_kept(self):
-        """A receipt that AVX-512 wrote with 2 threads: the same on every machine."""
-        kept = pathlib.Path(__file__).with_name("kept.receipt")
-        weights = re.search(r"^weights (\w+)$", kept.read_text(), re.MULTILINE)[1]
-        if hashlib.sha256(self.model.read_bytes()).hexdigest() != weights:
-            self.skipTest("this NumPy draws other weights")
-        self.assert_verified(kept)
-        self.assertEqual(self.receipt.read_text(), kept.read_text())
 
     def test_drawn_tokens(self):
         drawn = self.folder / "drawn"
@@ -91,6 +83,44 @@ class Receipts(unittest.TestCase):
         status, out, _ = self.check(drawn)
         self.assertEqual(status, 1)
         self.assertRegex(out, r"^token \d+ is \d+; the model writes \d+ there\n$")
+
+    def test_int8(self):
+        model, path = self.folder / "codes.gguf", self.folder / "int8"
+        make_gguf.make(model, "tiny", "q8_0", False)
+        self.assertEqual(run("write", model, path, "a cat", "--int8", "--threads", 2), (0, "", ""))
+        self.assertIn("\ncontract 1.0 int8\n", path.read_text())
+        check_on_all(self, model, path)
+        path.write_text(path.read_text().replace("int8", "exact"))
+        status, out, err = run("check", model, path)
+        self.assertEqual((status, out, err), (1, "position 0: the state after layer 0 has another hash\n", ""))
+
+    def test_command_line(self):
+        for words in ((), ("verify",), ("check",), ("check", "a"), ("check", "a", "b", "c"), ("write", "a", "b"),
+                      ("check", "a", "b", "--steps", 3), ("check", "a", "b", "--isa"),
+                      ("write", self.model, "b", "c", "--every", 0), ("write", self.model, "b", "c", "--int8"),
+                      ("check", self.model, self.folder / "none"), ("check", self.folder / "none", self.receipt),
+                      ("check", self.receipt, self.receipt), ("check", self.model, self.model),
+                      ("check", self.model, self.receipt, "--isa", "none"),
+                      ("write", self.model, self.folder / "none" / "receipt", "c"),
+                      ("write", self.model, self.folder / "long", "a " * 300)):
+            status, out, err = run(*words)
+            with self.subTest(words=words):
+                self.assertEqual((status, out), (2, ""))
+                self.assertRegex(err, r"^fovea_verify: [^\n]+\n$")
+
+    def test_text(self):
+        status, out, err = self.check(self.receipt, "--text")
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, r"^ ?a cat sat on a mat[^\n]*\nthe same: [^\n]*\n$")
+
+    def test_endless(self):
+        """Of tokens that are drawn from nearly equal chances, one ends the text before the model's last position."""
+        path, words = self.folder / "endless", ("a cat", "--steps", 300, "--temperature", 9)
+        for seed, options, length in ((3, (), None), (3, ("--endless",), 256)):
+            self.assertEqual(run("write", self.model, path, *words, "--seed", seed, *options), (0, "", ""))
+            count = int(re.search(r"^tokens (\d+):", path.read_text(), re.MULTILINE)[1])
+            self.assertEqual(count == 256, length == 256, count)
+            self.assertEqual(self.check(path)[0], 0)
 
     def test_a_token(self):
         tokens = re.search(r"^tokens \d+: (.*)$", self.receipt.read_text(), re.MULTILINE)[1].split()
@@ -108,7 +138,8 @@ class Receipts(unittest.TestCase):
         for pattern, text in ((r"^(row 16 )(.)", "position 16: the state after layer 0 has another hash\n"),
                               (r"^(row 32 \w+ )(.)", "position 32: the state after layer 1 has another hash\n"),
                               (r"^(row 0 \w+ \w+ )(.)", "position 0: the logits have another hash\n"),
-                              (r"^(logits )(.)", "the logits of all rows have another hash\n")):
+                              (r"^(logits )(.)", "the logits of all rows have another hash, and those of no row that "
+                               "has its own\n")):
             with self.subTest(pattern=pattern):
                 self.assertEqual(self.check(self.changed(pattern, flip)), (1, text, ""))
 
@@ -126,23 +157,104 @@ class Receipts(unittest.TestCase):
         self.assertRegex(out.splitlines()[1], r"^position 0: the state after layer [01] has another hash$")
         self.assertTrue(held.exists())
 
+    def test_a_weight_without_effect(self):
+        """A bit of an embedding that no token of the text has."""
+        values, tensors = make_gguf.make(self.folder / "other.gguf", "tiny", "f16", False)
+        embedding, kind = tensors["token_embd.weight"]
+        unused = next(token for token in range(3, 400) if f" {token} " not in self.receipt.read_text())
+        embedding[unused, 5] += 1
+        make_gguf.write(self.folder / "other.gguf", values, tensors | {"token_embd.weight": (embedding, kind)})
+        status, out, err = run("check", self.folder / "other.gguf", self.receipt, "--any-weights")
+        self.assertEqual((status, err), (1, ""))
+        self.assertRegex(out, r"^the weights are another file: [^\n]+\nthe same: [^\n]+\n$")
+
+    def refused(self, path):
+        status, out, err = self.check(path)
+        self.assertEqual((status, out), (2, ""))
+        self.assertRegex(err, r"^fovea_verify: [^\n]+\n$")
+        return err
+
     def test_cut_off(self):
         text = self.receipt.read_text()
         path = self.folder / "cut"
-        for length in [0, 5, *range(20, len(text) - 4, 97), len(text) - 4]:
-            path.write_text(text[:length])
-            status, out, err = self.check(path)
-            self.assertEqual((status, out), (2, ""), length)
-            self.assertRegex(err, r"^fovea_verify: [^\n]+\n$")
+        for length in [0, 5, *range(20, len(text) - 4, 997 if EMULATED else 97), len(text) - 4, len(text) - 1]:
+            with self.subTest(length=length):
+                path.write_text(text[:length])
+                self.refused(path)
+
+    def test_what_comes_after(self):
+        path = self.folder / "longer"
+        for more in ("\n", "end\n", "\0"):
+            path.write_text(self.receipt.read_text() + more)
+            self.refused(path)
 
     def test_other_versions(self):
         for pattern, replacement in ((r"^fovea receipt 1", "fovea receipt 2"), (r"^contract 1.0", "contract 2.0"),
                                      (r"^contract 1.0 exact", "contract 1.0 int8"), (r"^layers 2", "layers 3"),
-                                     (r"^cache q8_0", "cache q9_0"), (r"^every 16", "every 0")):
+                                     (r"^cache q8_0", "cache q9_0"), (r"^every 16", "every 0"),
+                                     (r"^every 16", "every 17"), (r"^seed 1$", "seed 01"),
+                                     (r"^prompt \d+", "prompt 60"), (r"^temperature \S+", "temperature nan"),
+                                     (r"^(tokens \d+:) \d+", r"\1 400"),
+                                     (r"^tokens \d+", "tokens 999999999999"), (r"^(tokens \d+: \d+)", r"\1x"),
+                                     (r"^(tokens \d+:)", r"\1 -1"), (r"^row 32", "row 33")):
             with self.subTest(replacement=replacement):
-                status, out, err = self.check(self.changed(pattern, replacement))
-                self.assertEqual((status, out), (2, ""))
-                self.assertRegex(err, r"^fovea_verify: [^\n]+\n$")
+                self.refused(self.changed(pattern, replacement))
+        error = self.refused(self.changed(r"^contract 1.0", "contract 2.0"))
+        self.assertIn("line 2 must be 'contract 1.0 <exact or int8>', and is 'contract 2.0 exact'", error)
+
+    def test_any_bit(self):
+        """Whichever bit of a receipt is flipped, it is not verified, but for digits of a temperature that do not make
+        another float."""
+        drawn, path, generator = self.folder / "drawn", self.folder / "flipped", random.Random(1)
+        self.write(drawn, "--temperature", 0.8, "--seed", 7)
+        data = drawn.read_bytes()
+        exempt = range(data.index(b"temperature"), data.index(b"seed"))
+        places = [at for at in range(len(data)) if at not in exempt]
+        for at in generator.sample(places, 5 if EMULATED else 20 if SLOW else 200):
+            flipped = bytearray(data)
+            flipped[at] ^= 1 << generator.randrange(8)
+            path.write_bytes(flipped)
+            status, out, err = self.check(path)
+            with self.subTest(at=at, byte=flipped[at]):
+                self.assertIn(status, (1, 2))
+                self.assertRegex(out if status == 1 else err, r"^[^\n]+\n$")
+                self.assertEqual(err if status == 1 else out, "")
+
+
+def check_on_all(test, model, receipt):
+    """On each instruction set of this CPU, with 3 threads."""
+    for isa in ("scalar", "avx2", "avx512", "neon"):
+        status, out, err = run("check", model, receipt, "--isa", isa, "--threads", 3)
+        with test.subTest(isa=isa):
+            if isa != "scalar" and status == 2 and "isa" in err:  # not of this CPU
+                continue
+            test.assertEqual((status, err), (0, ""), out)
+
+
+class Kept(unittest.TestCase):
+    """The same on every machine."""
+
+    def check(self, name, model):
+        if not model:
+            self.skipTest("the model is not here")
+        receipt = KEPT / f"{name}.receipt"
+        weights = re.search(r"^weights (\w+)$", receipt.read_text(), re.MULTILINE)[1]
+        if hashlib.sha256(model.read_bytes()).hexdigest() != weights:
+            self.skipTest("this NumPy makes another file of the model")
+        check_on_all(self, model, receipt)
+
+    def test_tiny(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "model.gguf"
+            make_gguf.make(model, "tiny", "f16", False)
+            self.check("tiny", model)
+
+    def test_stories(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.check("stories", known_models.stories(folder))
+
+    def test_smollm2(self):
+        self.check("smollm2", known_models.smollm2())
 
 
 if __name__ == "__main__":
