@@ -85,6 +85,12 @@ ONNX Runtime's operators MultiHeadAttention and GroupQueryAttention; ORT Attenti
 ScaledDotProductAttention. Each runs in the fastest way that was found. A field is empty if the library does not offer
 the problem (GroupQueryAttention is always causal, ORT has no bf16, only PyTorch and GroupQueryAttention have windows),
 or offers it only by a mask of the size of the scores. [Peers](../peers/README.md) says how this is measured."""),
+    Kind("receipts-", "examples/receipts_report.py", "Receipts and packed texts", """\
+[fovea_verify](../../examples/verify/README.md) writes a text with its receipt, token by token over a q8_0 cache, and
+verifies it in one pass, with the same number of threads. Both hash the model's file, which the times of the text do not
+have. [fovea_compress](../../examples/compress/README.md) packs a text by a model in one pass and unpacks it token by
+token, both with one thread. The story is in the words that stories260K was trained for; the model did not write it.
+Times are without loading. [bench/examples](../examples/README.md) says how this is measured."""),
     Kind("ring-", "python/ring_report.py", "Ring attention on one host", """\
 A sequence split over processes that exchange keys and values by torch.distributed. The time of the products is that of
 one call in one process, shared by as many CPUs as there are ranks, or by all: nearer to 1 is better. Ranks that wait for

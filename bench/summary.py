@@ -12,7 +12,11 @@ import modes
 import modules
 import report
 import rings
+<<<<<<< HEAD
 import sdpas
+=======
+import texts
+>>>>>>> afd11d5c (Measure receipts of texts and packed texts)
 import variants
 from beside import (FRAMEWORKS, GGML, OPENBLAS, OPENVINO, PYTORCH, cpu_in_words, kept_runs, measured_runs, number,
                     slashed, span, table, without_marks)
@@ -343,7 +347,7 @@ def variant_times():
 
 
 def documents(prefix):
-    """Runs of bench/python, and their pages."""
+    """Runs of bench/python and bench/examples, and their pages."""
     for path in sorted(RESULTS.glob(f"{prefix}-*.json")):
         yield json.loads(path.read_text(encoding="utf-8")), f"../bench/results/{path.with_suffix('.md').name}"
 
@@ -356,6 +360,7 @@ def ring():
     return joined(blocks)
 
 
+<<<<<<< HEAD
 def sdpa():
     blocks = []
     for document, page in documents("sdpa"):
@@ -366,6 +371,13 @@ def sdpa():
         blocks += [["`x` says how many times as long PyTorch takes alone; below 1, in bold, PyTorch is faster. "
                     f"{run.heading()[:-1]} ([all]({page}))."], run.table("f32", SDPA),
                    [f"Median, least and most over all calls: {spans}."]]
+=======
+def receipts():
+    blocks = []
+    for document, page in documents("receipts"):
+        run = texts.Run(document)
+        blocks += [[f"{run.heading()[:-1]} ([all]({page}))."], run.receipt_table(), run.packed_table()]
+>>>>>>> afd11d5c (Measure receipts of texts and packed texts)
     return joined(blocks)
 
 

@@ -36,6 +36,7 @@ test  | python3-numpy         | has_python_module numpy
 bench | g++                   | has_command c++
 bench | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
 bench | libopenblas-dev       | has_library openblas
+bench | zstd                  | has_command zstd
 matrix | clang                 | has_command clang
 matrix | clang-format          | has_command clang-format
 matrix | llvm                  | has_command llvm-symbolizer

@@ -58,6 +58,7 @@ NOT_RUN = (
     (r"(python3 -m venv|build/accuracy/bin/|bench/accuracy/)", "it installs packages, or needs them and models"),
     (r"(\./run peers|build/peers|bench/peers/)", "it installs other libraries, or needs them"),
     (r"build/python/bin/python bench/python/", "it needs the Python module and PyTorch, and measures for minutes"),
+    (r"bench/examples/", "it needs the models' files, and measures for minutes"),
     (r"FOVEA_CONFORMANCE_DIR=<data>", "it needs the data that the page names"),
     (r"\. /opt/poky", "it needs a Yocto SDK, and so do the lines after it; the page says that none was at hand"),
     (r"cmake -B build -G Ninja", "it is part of a recipe for Yocto, Android, Windows or macOS"),
