@@ -165,6 +165,7 @@ def measure_all(arguments, folder, variables):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     measure.add_options(parser, rounds=3)
+    parser.set_defaults(cpu_time=False)  # runs are whole
     arguments = parser.parse_args()
     arguments.library = arguments.build / "libfovea.so"
     variables = measure.environment(arguments)

@@ -261,7 +261,7 @@ static bool run(struct work *work, bool *same, struct failure *failure) {
   if (!writes && !receipt_read(receipt, &work->stated, command->words[RECEIPT], failure)) return false;
   if (receipt->mode == FOVEA_MODE_INT8) fovea_allow_amx(NULL); /* without it the same bits, more slowly */
   if (!model_open(&work->model, command->words[MODEL], NULL, receipt->mode, &command->execution, failure) ||
-      !vocabulary_read(&work->vocabulary, &work->model.gguf, failure))
+      ((writes || work->options.text) && !vocabulary_read(&work->vocabulary, &work->model.gguf, failure)))
     return false;
   const double start = command_seconds();
   hash_of(work->model.gguf.file.bytes, work->model.gguf.file.size, writes ? receipt->weights : weights);
