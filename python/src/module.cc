@@ -4,6 +4,7 @@
 #include "functions.h"
 #include "info.h"
 #include "layers.h"
+#include "operators.h"
 #include "pattern.h"
 #include "result.h"
 #include "rotary.h"
@@ -49,4 +50,5 @@ NB_MODULE(_fovea, module) {
   bind_lsh(module);
   bind_selection(module);
   bind_functions(module);
+  bind_operators(module);
 }

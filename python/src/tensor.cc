@@ -130,6 +130,20 @@ bool tensor::take_exchange(nb::handle object, const char *name, bool written) {
   return true;
 }
 
+bool tensor::view(nb::handle object) {
+  dlpack::exchange *exchange = PyObject_CheckBuffer(object.ptr()) ? nullptr : exchange_of(object);
+  dlpack::tensor view;
+  if (!exchange || !exchange->view) return false;
+  if (exchange->view(object.ptr(), &view)) {
+    PyErr_Clear();
+    return false;
+  }
+  if (view.device.kind != dlpack::cpu || view.axes > most_axes) return false;
+  set({view}, "");
+  taken_ = true;
+  return true;
+}
+
 bool tensor::take_capsule(nb::handle object, const char *name, bool written) {
   nb::object method = nb::steal(PyObject_GetAttr(object.ptr(), python_names().dlpack));
   if (!method.is_valid()) {

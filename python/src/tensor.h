@@ -25,6 +25,9 @@ public:
   void read_strided(nb::handle object, const char *name) { take(object, name, false); }
   void write_strided(nb::handle object, const char *name) { take(object, name, true); }
 
+  /* Takes a tensor of PyTorch in the CPU's memory, also one that requires a gradient. Returns false for others. */
+  bool view(nb::handle object);
+
   /* Becomes a contiguous tensor without memory, for plans, which look at shapes alone. */
   void imagine(element type, const int64_t *shape, int axes);
 

@@ -191,6 +191,65 @@ def test_packed_weights_that_change():
                                    atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_packed_weights_have_the_bits_of_others(dtype):
+    """Also tensors that lie otherwise than a module's, and parts of a packed weight, which begin where it does."""
+    layer = torch.nn.Linear(24, 16, dtype=dtype).requires_grad_(False)
+    x = torch.from_numpy(np.random.default_rng(6).standard_normal((6, 40, 24), dtype=np.float32)).to(dtype)
+    weight, bias = layer.weight, layer.bias
+    functions = [
+        lambda: layer(x),
+        lambda: layer(x[:1, :1]),
+        lambda: layer(x[0, 0]),
+        lambda: layer(x[:, ::2]),
+        lambda: layer(x.transpose(0, 1)),
+        lambda: torch.nn.functional.linear(x, weight),
+        lambda: torch.nn.functional.linear(x, weight[:5]),
+        lambda: torch.nn.functional.linear(x, weight[:5], bias[:5]),
+        lambda: torch.nn.functional.linear(x[..., :12], weight[:, :12], bias),
+        lambda: torch.nn.functional.linear(x, weight, bias[:1].expand(16)),
+        lambda: torch.addmm(bias, x[0], weight.T, alpha=0.5),
+        lambda: torch.addmm(bias[:1], x[0], weight.T),
+        lambda: torch.mm(x[0, :16].T, weight),
+        lambda: torch.mm(x[0, :, :16], weight),
+    ]
+    with fovea.torch.one_answer():
+        expected = [function() for function in functions]
+        fovea.torch.pack(layer)
+        for number, function in enumerate(functions):
+            assert torch.equal(function(), expected[number]), number
+
+
+def test_gradients():
+    """Of a layer that is packed and trained: PyTorch's, of its own operators."""
+    layer = torch.nn.Linear(24, 16)
+    x = torch.from_numpy(np.random.default_rng(7).standard_normal((5, 24), dtype=np.float32)).requires_grad_()
+    with fovea.torch.one_answer():
+        fovea.torch.pack(layer)
+        layer(x).sum().backward()
+    torch.testing.assert_close(x.grad, layer.weight.detach().sum(0).expand(5, 24))
+    torch.testing.assert_close(layer.weight.grad, x.detach().sum(0).expand(16, 24))
+
+
+def test_layouts_have_one_answer():
+    """Norms and activations of tensors that lie otherwise, and of weights of other types."""
+    x = torch.from_numpy(np.random.default_rng(8).standard_normal((6, 40, 24), dtype=np.float32))
+    norm = torch.nn.LayerNorm(24).requires_grad_(False)
+    norm.weight.copy_(x[0, 0])
+    norm.bias.copy_(x[0, 1])
+    functions = [norm, torch.nn.functional.gelu, torch.nn.functional.silu, torch.nn.LayerNorm(24, bias=False)]
+    with fovea.torch.one_answer(), torch.no_grad():
+        for function in functions:
+            y = function(x)
+            assert torch.equal(function(x[:, ::2]), y[:, ::2])
+            assert torch.equal(function(x.transpose(0, 1)), y.transpose(0, 1))
+            assert torch.equal(function(x[1, 1]), y[1, 1])
+        assert torch.equal(norm(x.bfloat16()), norm(x.bfloat16().transpose(0, 1)).transpose(0, 1))
+        halves = torch.nn.functional.layer_norm(x, (24,), norm.weight.bfloat16(), norm.bias.bfloat16())
+        wide = torch.nn.functional.layer_norm(x, (24,), norm.weight.bfloat16().float(), norm.bias.bfloat16().float())
+        assert torch.equal(halves, wide)
+
+
 def test_functions():
     """Within 0.5000001 units in the last place of float64's, also where results are subnormal, infinite or NaN."""
     x = torch.from_numpy(np.random.default_rng(4).standard_normal(20000, dtype=np.float32))

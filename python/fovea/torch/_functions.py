@@ -9,7 +9,7 @@ import torch
 
 from fovea import _fovea, nn
 
-from ._products import TYPES, plain, rows_of
+from ._products import TYPES, plain, rows_of, threads
 
 PYTORCHS = object()
 
@@ -26,7 +26,7 @@ def _sum(x, dims, keepdim, squares=False):
         numbers = numbers.reshape(math.prod(x.shape[:dims[0]]), count, -1)
     else:
         numbers = numbers.permute(*rest, *dims).reshape(-1, count, 1)
-    sums = _fovea.sums(numbers.contiguous(), squares=squares, threads=torch.get_num_threads())
+    sums = _fovea.sums(numbers.contiguous(), squares=squares, threads=threads())
     return sums.view([1 if dim in dims else x.shape[dim] for dim in range(x.ndim)] if keepdim
                      else [x.shape[dim] for dim in rest])
 
@@ -58,14 +58,20 @@ def vector_norm(x, order=2, dim=None, keepdim=False, *, dtype=None):
 # ---- Norms and softmax -------------------------------------------------------------------------------------------
 
 
+_empty = torch.empty(0), torch.empty(0)  # means and deviations, which only a backward pass reads
+
+
 def layer_norm(x, shape, weight, bias, eps):
-    if x.dtype not in TYPES or len(shape) != 1 or not x.numel():
-        return NotImplemented
     if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (x, weight, bias)):
         return NotImplemented  # the backward pass needs means and deviations
+    y = _fovea.normalise_rows(x, shape[0], weight, bias, eps, threads()) if len(shape) == 1 else None
+    if y is not None:
+        return y, *_empty
+    if x.dtype not in TYPES or len(shape) != 1 or not x.numel():
+        return NotImplemented
     numbers = (None if each is None else plain(each).float().contiguous() for each in (weight, bias))
-    y = nn.LayerNorm(shape[0], *numbers, eps=eps)(rows_of(x), threads=torch.get_num_threads())
-    return y, torch.empty(0), torch.empty(0)
+    y = nn.LayerNorm(shape[0], *numbers, eps=eps)(rows_of(x), threads=threads())
+    return y, *_empty
 
 
 def _of_last_axis(function, x, dim):
@@ -77,13 +83,13 @@ def _of_last_axis(function, x, dim):
 def softmax(x, dim, half_to_float):
     if x.dtype not in TYPES or half_to_float or not x.ndim or not x.numel():
         return NotImplemented
-    return _of_last_axis(lambda x: nn.softmax(rows_of(x), threads=torch.get_num_threads()), x, dim)
+    return _of_last_axis(lambda x: nn.softmax(rows_of(x), threads=threads()), x, dim)
 
 
 def log_softmax(x, dim, half_to_float):
     if x.dtype not in TYPES or half_to_float or not x.ndim or not x.numel():
         return NotImplemented
-    return _of_last_axis(lambda x: _fovea.log_softmax(rows_of(x).float(), threads=torch.get_num_threads()), x,
+    return _of_last_axis(lambda x: _fovea.log_softmax(rows_of(x).float(), threads=threads()), x,
                          dim).to(x.dtype)
 
 
@@ -91,9 +97,12 @@ def log_softmax(x, dim, half_to_float):
 
 
 def _activate(x, name):
+    y = _fovea.activate_rows(x, name, threads())
+    if y is not None:
+        return y
     if x.dtype not in TYPES or not x.ndim or not x.numel():
         return NotImplemented
-    return nn.activate(rows_of(x), name, threads=torch.get_num_threads())
+    return nn.activate(rows_of(x), name, threads=threads())
 
 
 def gelu(x, *, approximate="none"):
@@ -107,7 +116,7 @@ def silu(x):
 def _apply(x, name, **keywords):
     if x.dtype not in TYPES or not x.numel():
         return NotImplemented
-    return _fovea.apply(rows_of(x).float(), name, threads=torch.get_num_threads(), **keywords).to(x.dtype)
+    return _fovea.apply(rows_of(x).float(), name, threads=threads(), **keywords).to(x.dtype)
 
 
 def _function(name):

@@ -6,8 +6,9 @@ import weakref
 
 import torch
 
-from fovea import nn
+from fovea import _fovea, nn
 
+threads = torch.get_num_threads
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -24,20 +25,7 @@ def rows_of(tensor):
 # ---- Weights -----------------------------------------------------------------------------------------------------
 
 
-class _Packed:
-    """A weight (out, in), and its layer as of now."""
-
-    def __init__(self, weight):
-        columns = weight.t()
-        self.weight, self.version, self.layer = weight, weight._version, nn.Linear(weight)
-        self.shape, self.stride, self.dtype = columns.shape, columns.stride(), columns.dtype
-
-    def is_of(self, columns):
-        return columns.stride() == self.stride and columns.shape == self.shape and columns.dtype is self.dtype and \
-            self.weight._version == self.version
-
-
-_packed = {}  # by address
+_packed = _fovea.PackedWeights()
 
 
 def pack(model: torch.nn.Module) -> None:
@@ -57,8 +45,8 @@ def pack(model: torch.nn.Module) -> None:
             continue
         weight = plain(weight)
         if weight.is_contiguous():
-            _packed[weight.data_ptr()] = _Packed(weight.reshape(len(weight), -1))
-            weakref.finalize(module, _packed.pop, weight.data_ptr(), None)
+            _packed.keep(weight.reshape(len(weight), -1))
+            weakref.finalize(module, _packed.drop, weight.data_ptr())
 
 
 def _weight_of(module):
@@ -71,8 +59,8 @@ def _weight_of(module):
 
 def _layer(columns):
     """The linear layer of a product's second factor, (in, out)."""
-    kept = _packed.get(columns.data_ptr())
-    return kept.layer if kept is not None and kept.is_of(columns) else nn.Linear(plain(columns).t().contiguous())
+    kept = _packed.find(columns)
+    return nn.Linear(plain(columns).t().contiguous()) if kept is None else kept
 
 
 # ---- Products ----------------------------------------------------------------------------------------------------
@@ -91,15 +79,21 @@ def _sum(added, product, beta, alpha):
 
 
 def mm(a, b):
-    return _layer(b)(rows_of(a), threads=torch.get_num_threads()) if _has_product(a, b) else NotImplemented
+    y = _packed.multiply(a, b, None, threads())
+    if y is not None:
+        return y
+    return _layer(b)(rows_of(a), threads=threads()) if _has_product(a, b) else NotImplemented
 
 
 def addmm(added, a, b, *, beta=1, alpha=1):
+    y = _packed.multiply(a, b, added, threads()) if beta == 1 and alpha == 1 else None
+    if y is not None:
+        return y
     if not _has_product(a, b) or added.dtype is not a.dtype:
         return NotImplemented
     # In other types the product is rounded first, as F.linear computes inputs that are not contiguous.
     if a.dtype is torch.float32 and beta == 1 and alpha == 1 and added.shape == b.shape[1:]:
-        return _layer(b)(rows_of(a), bias=rows_of(added), threads=torch.get_num_threads())
+        return _layer(b)(rows_of(a), bias=rows_of(added), threads=threads())
     return _sum(plain(added), mm(a, b), beta, alpha)
 
 
@@ -110,7 +104,7 @@ def bmm(a, b):
         return mm(rows_of(a).flatten(0, 1), b[0]).unflatten(0, a.shape[:2])
     out = torch.empty((a.shape[0], a.shape[1], b.shape[2]), dtype=a.dtype)
     for each, columns, to in zip(rows_of(a), b, out):
-        _layer(columns)(each, out=to, threads=torch.get_num_threads())
+        _layer(columns)(each, out=to, threads=threads())
     return out
 
 
