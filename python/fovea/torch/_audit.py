@@ -14,13 +14,13 @@ from ._one_answer import KERNELS, left_to_pytorch, one_answer
 # IEEE 754 has it, so that every CPU has the same bits.
 _EXACT = set("""abs add add_ all amax amin any arange argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor cat
     ceil clamp clamp_ clamp_max clamp_min clone constant_pad_nd copy copy_ cumsum detach div div_ embedding empty empty_like
-    empty_strided eq expand fill fill_ flip floor floor_divide full full_like gather ge gt index index_put index_put_
+    empty_strided eq equal expand fill fill_ flip floor floor_divide full full_like gather ge gt index index_put index_put_
     index_select isfinite isin isinf isnan le leaky_relu lift_fresh logical_and logical_not logical_or logical_xor lt
     masked_fill masked_fill_ max maximum min minimum mul mul_ ne neg new_empty new_full new_ones new_zeros nonzero ones
     ones_like pow reciprocal relu relu_ remainder repeat roll round rsub scalar_tensor scatter sign slice_scatter
-    sqrt stack sub sub_ tril tril_ triu triu_ trunc where zero_ zeros zeros_like _local_scalar_dense _to_copy
+    stack sub sub_ tril tril_ triu triu_ trunc where zero_ zeros zeros_like _local_scalar_dense _to_copy
     _unsafe_view""".split())
-_EXACT_POWERS = (-2, -1, 0, 0.5, 1, 2, 3)  # PyTorch multiplies, divides and takes square roots
+_EXACT_POWERS = (-2, -1, 0, 1, 2, 3)  # PyTorch multiplies and divides
 
 
 def _power(base, exponent):
@@ -66,7 +66,7 @@ def _is_exact(function, arguments, keywords):
                                   (name not in _ONLY_IF or _ONLY_IF[name](*arguments, **keywords)))
 
 
-class _Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
@@ -92,6 +92,6 @@ def audit(model: Callable[..., object], *inputs: Any, **keywords: Any) -> list[O
     """
     if not callable(model):
         raise TypeError(f"model is a {type(model).__name__}; it must be a function or a torch.nn.Module")
-    with one_answer(), torch.no_grad(), _Recorder() as recorder:
+    with one_answer(), torch.no_grad(), Recorder() as recorder:
         model(*inputs, **keywords)
     return [Operator(str(function), calls, function not in recorder.lost) for function, calls in recorder.calls.items()]

@@ -5,6 +5,7 @@ PyTorch's own result is the only one."""
 
 import math
 
+import numpy as np
 import torch
 
 from fovea import _fovea, nn
@@ -52,7 +53,8 @@ def vector_norm(x, order=2, dim=None, keepdim=False, *, dtype=None):
     if order != 2 or not _has_sum(x, dtype):
         return NotImplemented
     dim = [dim] if isinstance(dim, int) else dim
-    return _sum(x, dim, keepdim, squares=True).sqrt_().to(x.dtype)
+    total = _sum(x, dim, keepdim, squares=True)
+    return square_root(total).to(x.dtype)
 
 
 # ---- Norms and softmax -------------------------------------------------------------------------------------------
@@ -134,6 +136,17 @@ def power(base, exponent):
     return _apply(exponent, "power", base=float(base))
 
 
+def square_root(x):
+    """By NumPy, which rounds once: MKL, whose square root PyTorch calls, does not on CPUs of AMD."""
+    if x.dtype not in TYPES:
+        return NotImplemented
+    numbers = plain(x).float()
+    y = torch.empty_like(numbers)
+    with np.errstate(invalid="ignore"):
+        np.sqrt(numbers.numpy(), out=y.numpy())
+    return y.to(x.dtype)
+
+
 def rsqrt(x):
     """In 16 bits PyTorch rounds square roots too, or does not, by where in a tensor they are."""
     if x.dtype not in TYPES:
@@ -153,6 +166,7 @@ def in_place(function):
 _OF_NUMBERS = {
     "gelu": gelu,
     "silu": silu,
+    "sqrt": square_root,
     "rsqrt": rsqrt,
     **{name: _function(name) for name in ("exp", "log", "sigmoid", "tanh")},
     **{name: _turn(name) for name in ("cos", "sin")},

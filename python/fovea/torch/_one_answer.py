@@ -9,14 +9,14 @@ from . import _functions, _products, _sdpa
 
 KERNELS = {**_products.KERNELS, **_functions.KERNELS}
 left_to_pytorch = collections.Counter()  # calls of operators that a kernel did not take, by name
-# Operators that audit() accepts of PyTorch's own, and that MKL computes (ATen/cpu/vml.h). A power of 0.5 is sqrt, too.
-OF_MKL = ("sqrt", "trunc")
+# Operators that audit() accepts of PyTorch's own, and that MKL computes (ATen/cpu/vml.h).
+OF_MKL = ("trunc",)
 
 
 class one_answer:  # pylint: disable=invalid-name
     """Makes PyTorch's operators on the CPU that models consist of run on Fovea: products and convolutions, layer norms,
-    GELU, SiLU, exp, log, tanh, sigmoid, sine and cosine, softmax and its logarithm, sums, means and norms over axes, and
-    scaled_dot_product_attention. Then rows of a result have the same bits alone and in a batch, for any
+    GELU, SiLU, exp, log, tanh, sigmoid, sine and cosine, square roots, softmax and its logarithm, sums, means and norms
+    over axes, and scaled_dot_product_attention. Then rows of a result have the same bits alone and in a batch, for any
     torch.set_num_threads() and on every instruction set, if audit() names no other operator.
 
         with fovea.torch.one_answer():
