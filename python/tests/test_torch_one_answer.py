@@ -326,6 +326,8 @@ def program():
         parts = [encoder()(sentences()[:3]), encoder(torch.bfloat16)(sentences(torch.bfloat16)[:3])]
         x = sentences()[0]
         parts += [function(x) for function in (torch.exp, torch.tanh, torch.sigmoid, torch.sin, torch.cos)]
+        q, k = x[None, None], x.roll(1)[None, None, :31]
+        parts += [torch.nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True)]
         parts += [torch.log_softmax(x, -1), x.norm(dim=0), x.mean(), 1e4**x, x.abs().log()]
         parts += [part for dtype in (torch.float32, torch.bfloat16) for part in exact_operators(dtype)]
     print(" ".join(hash_of(part) for part in parts))
