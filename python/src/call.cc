@@ -191,7 +191,8 @@ void *attention_call::make(output &output, nb::handle like, const char *name, el
     require_type(output.memory, name, type);
   }
   require_shape(output.memory, name, shape, axes);
-  if (with_memory_ && !output.memory.data && output.memory.shape[0])
+  /* Tensors without elements may have no address. */
+  if (with_memory_ && !output.memory.data && std::find(shape, shape + axes, 0) == shape + axes)
     refuse(name, "%s has no memory, so nothing can be written to it", name);
   return output.memory.data;
 }

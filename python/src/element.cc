@@ -8,7 +8,7 @@ namespace {
 
 const element_facts all_facts[] = {{"float32", 4}, {"float16", 2},       {"bfloat16", 2},    {"float64", 8},
                                    {"bool", 1},    {"uint8", 1},         {"int8", 1},        {"int32", 4},
-                                   {"int64", 8},   {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"other", 1}};
+                                   {"int64", 8},   {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"another type", 1}};
 
 } // namespace
 

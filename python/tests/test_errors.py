@@ -33,6 +33,7 @@ def test_tensors():
     refused(TypeError, "k is a NoneType", k=None)
     refused(fovea.ArgumentError, "q has elements of float64", "float16", q=Q.astype(np.float64))
     refused(fovea.ArgumentError, "v has elements of int64", v=np.zeros(V.shape, np.int64))
+    refused(fovea.ArgumentError, "k has elements of another type; they must be float32", k=K.astype(np.complex64))
     refused(fovea.ArgumentError, "k has the shape (2, 2, 150, 16)", "32, as q", k=K[..., :16].copy())
     refused(fovea.ArgumentError, "v has the shape (2, 2, 149, 32)", "150, as k", v=V[:, :, 1:])
     refused(fovea.ArgumentError, "k has 1 batch elements, and q has 2", k=K[:1], v=V[:1])

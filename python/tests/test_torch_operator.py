@@ -128,6 +128,14 @@ def test_what_has_no_gradient(options, word):
         assert not fovea.torch.attention(q, k, v, **options).requires_grad
 
 
+def test_no_rows():
+    """PyTorch's tensors have no address then."""
+    q, k, v = tensors()
+    o, lse = fovea.torch.attention(q[:, :, :0], k, v, lse=True)
+    assert o.shape == (*q.shape[:2], 0, v.shape[-1]) and lse.shape == (*q.shape[:2], 0)
+    assert not fovea.torch.attention(q, k[:, :, :0], v[:, :, :0]).any()
+
+
 def test_errors():
     q, k, v = tensors()
     with pytest.raises(fovea.ArgumentError, match=r"window\[0\] is -2; it must be 0 or more, or None"):
@@ -136,6 +144,8 @@ def test_errors():
         fovea.torch.attention(q, k, v, window=(1, 2, 3))
     with pytest.raises(fovea.ArgumentError, match="key is on meta, and query on cpu; they must be on one device"):
         fovea.torch.attention(q, k.to("meta"), v)
+    with pytest.raises(fovea.ArgumentError, match="kv_lens is on meta, and query on cpu"):
+        fovea.torch.attention(q, k, v, kv_lens=torch.zeros(2, dtype=torch.int32, device="meta"))
     with pytest.raises(fovea.ArgumentError, match="kv_lens"):
         fovea.torch.attention(q, k, v, kv_lens=[1, 2, 3])
     with pytest.raises(fovea.ArgumentError, match="float64"):

@@ -112,8 +112,9 @@ def _attention(query, key, value, mask, sink, alibi, q_lens, kv_lens, kv_begins,
 
 @torch.library.register_fake(OPERATOR)
 def _shapes(query, key, value, *others):
-    for name, tensor in zip(("key", "value", "mask", "sink", "alibi"), (key, value, *others)):
-        if tensor is not None and tensor.device != query.device:
+    names = ("key", "value", "mask", "sink", "alibi", "q_lens", "kv_lens", "kv_begins", "padding", "page_table")
+    for name, tensor in zip(names, (key, value, *others)):
+        if tensor is not None and tensor.device != query.device and (query.is_cpu or name in ("key", "value")):
             raise fovea.ArgumentError(f"{name} is on {tensor.device}, and query on {query.device}; they must be on one "
                                       "device, the CPU")
     return query.new_empty(query.shape[:-1] + value.shape[-1:]), query.new_empty(query.shape[:-1], dtype=torch.float32)
