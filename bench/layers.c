@@ -95,7 +95,7 @@ static void register_kinds(const char *isa) {
     const int has_mode = w->mode != FOVEA_MODE_EXACT, of_codes = w->kept == LAYER_CODES;
     const layer_shape *sizes = of_codes ? code_sizes : mode_sizes;
     const int count = of_codes ? COUNT(code_sizes) : COUNT(mode_sizes);
-    if (!has_mode) register_weights(w, row_sizes, COUNT(row_sizes), isa, bench_one_row);
+    if (w->mode != FOVEA_MODE_BF16) register_weights(w, row_sizes, COUNT(row_sizes), isa, bench_one_row);
     if (has_mode || of_codes) register_weights(w, sizes, count, isa, bench_linear_mode);
     if (w->on_amx && strcmp(isa, BENCH_AMX_SHARE) == 0)
       register_weights(w, sizes, count, BENCH_AMX, bench_linear_mode);

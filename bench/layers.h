@@ -36,7 +36,8 @@ void bench_linear(bench_round *round, const void *argument);
 
 /* One row through layer after layer, up to 256 MB of weights in all:
  *   gigabytes_per_second, read_gigabytes_per_second, bandwidth_fraction    as in decoding
- *   speed_over_f16     of quantised weights: the time over f16 over the time */
+ *   speed_over_f16     of quantised weights in exact mode: the time over f16 over the time
+ *   speed_over_exact   of int8 mode: the same for exact mode over the same weights */
 void bench_one_row(bench_round *round, const void *argument);
 
 /* A linear layer in a mode or over quantised weights; `isa` may be BENCH_AMX (modes.h):

@@ -8,6 +8,8 @@
 #include "layer_scratch.h"
 #include "linear_finish.h"
 
+#include <string.h>
+
 /* Bytes of codes that share the second-level cache with weights; dims of a task on the stack; and its memory. */
 enum { CODES_BYTES = 512 << 10, STACK_DIMS = 4 * FOVEA_DOT_PIECE, STACK_BYTES = 44 << 10 };
 _Static_assert(STACK_BYTES >= FOVEA_NN_INT8_ROWS * (STACK_DIMS / FOVEA_NN_WORD_CODES * FOVEA_NN_INT8_WORD_BYTES) +
@@ -52,7 +54,7 @@ static void lay_out(fovea_nn_int8 *int8, int64_t tiles) {
   parts->x = fovea_nn_reserve(&all, fovea_nn_product((uint64_t)rows * (uint64_t)k->word_bytes, word));
   parts->scales = fovea_nn_reserve(&all, fovea_nn_bytes(rows, 1, 1));
   parts->factors = fovea_nn_reserve(&all, fovea_nn_bytes(rows, 1, 1));
-  parts->x_sums = fovea_nn_reserve(&all, int8->header.has_offsets ? fovea_nn_bytes(rows, groups, 1) : 0);
+  parts->x_sums = fovea_nn_reserve(&all, fovea_nn_bytes(rows, groups, 1));
   /* of 4 bits a piece has whole words of eight codes */
   parts->words = fovea_nn_reserve(&all, has_copies(int8) ? fovea_nn_bytes((int64_t)word + 1, k->tile_outs, 1) : 0);
   parts->starts = fovea_nn_reserve(&all, fovea_nn_bytes(groups + 1, k->tile_outs, 1));
@@ -138,8 +140,7 @@ static int rows_of(const fovea_nn_int8 *int8, int64_t t) {
   return (int)((end < all ? end : all) - tile_begin(int8, t));
 }
 static int tile_rows(const fovea_nn_int8 *int8, int64_t t) {
-  return int8->rows->rows == 1 && int8->codes->has_one_row ? 1
-                                                           : (int)(tile_begin(int8, t + 1) - tile_begin(int8, t));
+  return (int)(tile_begin(int8, t + 1) - tile_begin(int8, t));
 }
 
 /* What a task keeps of tile `t`, the task's. */
@@ -156,6 +157,12 @@ static float *x_sums_of(const int8_task *task, int64_t t) {
   return floats_of(task, int8->parts.x_sums, t, groups_of(&int8->header, int8->dims));
 }
 
+/* Whether the task has one row, for the kernel of one row. It needs the codes of all dims. */
+static int is_row(const int8_task *task) {
+  const fovea_nn_int8 *int8 = task->int8;
+  return int8->rows->rows == 1 && int8->codes->row && int8->dims == int8->linear->in;
+}
+
 /* The codes of a range of all tiles. */
 static void make_codes(const int8_task *task, const int8_range *range) {
   const fovea_nn_int8 *int8 = task->int8;
@@ -167,13 +174,14 @@ static void make_codes(const int8_task *task, const int8_range *range) {
           *factors = floats_of(task, int8->parts.factors, t, 1);
     fovea_nn_codes_args args = {.x = {.type = r->x_type, .stride = r->x_stride},
                                 .rows = rows,
-                                .tile_rows = tile_rows(int8, task->tile + t),
+                                .tile_rows = is_row(task) ? 1 : tile_rows(int8, task->tile + t),
                                 .dims = range->end - range->dim,
                                 .scales = scales,
                                 .factors = factors,
+                                .plain = is_row(task),
                                 .to = x_of(task, t),
                                 .group = (int)int8->header.group,
-                                .sums = int8->header.has_offsets ? x_sums_of(task, t) : NULL,
+                                .sums = is_row(task) || int8->header.has_offsets ? x_sums_of(task, t) : NULL,
                                 .begun = int8->header.group == 0 && range->dim > 0};
     if (range->dim == 0) {
       const fovea_nn_measure_args measure = {
@@ -280,10 +288,30 @@ static void compute_tiles(const int8_task *task) {
   }
 }
 
+/* One row: its codes, and a word of zeros, which takes the place of another row. */
+static void compute_row(const int8_task *task) {
+  const fovea_nn_int8 *int8 = task->int8;
+  const int64_t in = int8->linear->in, outs = int8->codes->tile_outs;
+  const int8_range all = {0, in};
+  char *codes = x_of(task, 0);
+  make_codes(task, &all);
+  memset(codes + words_of(int8, in) * FOVEA_NN_WORD_CODES, 0, FOVEA_NN_WORD_CODES);
+  const fovea_nn_int8_row row = {int8,
+                                 codes,
+                                 x_sums_of(task, 0),
+                                 *floats_of(task, int8->parts.scales, 0, 1),
+                                 task->group * outs,
+                                 (task->group + task->groups) * outs};
+  fovea_nn_run_int8_row(&row);
+}
+
 static void compute(const int8_task *task) {
   const fovea_nn_int8_kernels *k = task->int8->codes;
   if (k->begin) k->begin();
-  compute_tiles(task);
+  if (is_row(task))
+    compute_row(task);
+  else
+    compute_tiles(task);
   if (k->end) k->end();
 }
 

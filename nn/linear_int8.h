@@ -37,6 +37,18 @@ void fovea_nn_cut_int8(const fovea_nn_linear *linear, const fovea_nn_linear_rows
                        const fovea_nn_kernels *kernels, const fovea_nn_int8_kernels *codes, int workers,
                        int has_scratch, fovea_nn_int8 *int8);
 
+/* A row whose codes are made, and outputs of a task: `out`, the first of a panel, up to `end`. */
+typedef struct fovea_nn_int8_row {
+  const fovea_nn_int8 *int8;
+  const char *codes; /* plain, with a word of zeros after them */
+  const float *sums; /* of the codes: [group] */
+  float scale;
+  int64_t out, end;
+} fovea_nn_int8_row;
+
+/* Computes the outputs, piece by piece of the dims. */
+void fovea_nn_run_int8_row(const fovea_nn_int8_row *row);
+
 int64_t fovea_nn_int8_tasks(const fovea_nn_int8 *int8);
 
 /* Computes one task of `data`, a fovea_nn_int8. */

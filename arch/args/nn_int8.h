@@ -60,20 +60,32 @@ typedef struct fovea_nn_products_args {
   const fovea_nn_fetched *y; /* results that the sums become, of products_far() */
 } fovea_nn_products_args;
 
+/* The same for one row of x, of some panels of one piece; the weights are not prepared. `sums` lie panel after panel. If
+ * all dims are one group, they are int32 until the last piece ends. */
+typedef struct fovea_nn_row_products_args {
+  fovea_nn_quantised_args of;
+  int panels;
+  const void *x;       /* plain words of the piece, with a word of zeros after those of 4 bits */
+  const float *x_sums; /* [group of the piece], or of all dims */
+  float x_scale;
+  int begun, ends;
+  float *sums;
+} fovea_nn_row_products_args;
+
 struct fovea_nn_int8_kernels {
-  int word_bytes;  /* of four codes of x */
-  int word_step;   /* words of x are whole steps; pieces of weights that are not are copied by prepare() */
-  int row_step;    /* rows of products() are whole steps, */
-  int has_one_row; /* or one row */
-  int tile_rows;   /* the most rows of products() */
-  int least;       /* rows: fewer are faster with the kernels of the set */
-  int tile_outs;   /* outputs of products(): whole panels, up to FOVEA_NN_OUTS */
+  int word_bytes; /* of four codes of x */
+  int word_step;  /* words of x are whole steps; pieces of weights that are not are copied by prepare() */
+  int row_step;   /* rows of products() are whole steps */
+  int tile_rows;  /* the most rows of products() */
+  int least;      /* rows: fewer are faster with the kernels of the set */
+  int tile_outs;  /* outputs of products(): whole panels, up to FOVEA_NN_OUTS */
   void (*begin)(void), (*end)(void); /* of a task; NULL: nothing */
   void (*measure)(const fovea_nn_measure_args *args);
   void (*codes)(const fovea_nn_codes_args *args);
   void (*prepare)(const fovea_nn_prepare_args *args);
   void (*products)(const fovea_nn_products_args *args);
   void (*products_far)(const fovea_nn_products_args *args); /* the same, and fetches y meanwhile; NULL: none does */
+  void (*row)(const fovea_nn_row_products_args *args);      /* NULL: one row is multiplied by products() */
 };
 
 /* The most of any instruction set that serves without scratch. */

@@ -150,6 +150,37 @@ static void test_sizes(void **state) {
   }
 }
 
+/* One row, all ways that weights lie in: dims that end within a word, a word of 4 bits, a group and a piece. */
+static void test_one_row(void **state) {
+  static const int64_t ins[] = {2, 7, 12, 36, 128, 133, 155, 400};
+  struct generator generator = {40};
+  (void)state;
+  for (int i = 0; i < 20; i++) {
+    for (int j = 0; j < 8; j++) {
+      const struct int8_case c = {.in = ins[j],
+                                  .out = some_outs[generator_below(&generator, 5)],
+                                  .rows = 1,
+                                  .bits = i % 2 ? 4 : 8,
+                                  .group = some_groups[i / 4],
+                                  .has_offsets = i / 2 % 2,
+                                  .special = j == 7 ? 200 : 0,
+                                  .with_more = j % 3 == 0};
+      check_case(&c, &generator);
+    }
+  }
+}
+
+/* One row beside more outputs than a task keeps the sums of. */
+static void test_wide_row(void **state) {
+  struct generator generator = {41};
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    const struct int8_case c = {
+        .in = 260, .out = 2100, .rows = 1, .bits = i % 2 ? 4 : 8, .group = i < 2 ? 0 : 32, .has_offsets = i == 3};
+    check_case(&c, &generator);
+  }
+}
+
 /* Rows of several tiles and blocks, and outputs of several tasks. */
 static void test_many(void **state) {
   struct generator generator = {32};
@@ -182,17 +213,17 @@ static void test_far(void **state) {
 static void test_extremes(void **state) {
   struct generator generator = {33};
   (void)state;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 8; i++) {
     const struct int8_case c = {.in = 131072,
                                 .out = 3,
-                                .rows = 2,
+                                .rows = i < 4 ? 2 : 1,
                                 .bits = i % 2 ? 4 : 8,
-                                .group = i < 2 ? 0 : 128,
+                                .group = i % 4 < 2 ? 0 : 128,
                                 .has_offsets = 1,
                                 .extreme = 1};
     struct int8_layer layer;
     layer_create(&layer, &c, &generator);
-    for (int64_t d = 0; d < 2 * c.in; d++) {
+    for (int64_t d = 0; d < c.rows * c.in; d++) {
       const float number = d < c.in ? 1 : -1;
       memcpy(layer.x.memory.data + d * 4, &number, 4);
       layer.x.numbers[d] = number;
@@ -290,13 +321,13 @@ static void test_attention(void **state) {
 static void test_scratch(void **state) {
   struct generator generator = {36};
   (void)state;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 8; i++) {
     const struct int8_case c = {.in = i % 2 ? 300 : 256,
                                 .out = 70,
-                                .rows = 30,
+                                .rows = i < 4 ? 30 : 1,
                                 .bits = i % 2 ? 4 : 8,
-                                .group = i < 2 ? 0 : 16,
-                                .has_offsets = i > 1};
+                                .group = i % 4 < 2 ? 0 : 16,
+                                .has_offsets = i % 4 > 1};
     struct int8_layer layer;
     layer_create(&layer, &c, &generator);
     for (const char *const *isa = int8_names(); *isa; isa++) {
@@ -379,9 +410,10 @@ static void test_amx(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),    cmocka_unit_test(test_many),         cmocka_unit_test(test_far),
-      cmocka_unit_test(test_extremes), cmocka_unit_test(test_special_rows), cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_scratch),  cmocka_unit_test(test_mode_errors),  cmocka_unit_test(test_amx),
+      cmocka_unit_test(test_one_row),      cmocka_unit_test(test_wide_row),  cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_many),         cmocka_unit_test(test_far),       cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_special_rows), cmocka_unit_test(test_attention), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_mode_errors),  cmocka_unit_test(test_amx),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #define FOVEA_NN_INT8_VECTORS     2
 #define FOVEA_NN_INT8_TILE_ROWS   4
 #define FOVEA_NN_INT8_ROW_STEP    4
-#define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(4)
+#define FOVEA_NN_INT8_TILES(TILE) TILE(4)
 
 typedef struct int8_pair {
   __m256i even, odd;
@@ -28,6 +28,16 @@ FOVEA_INLINE int8_scalars int8_spread(const void *p) {
 FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
   sum = _mm256_add_epi32(sum, _mm256_madd_epi16(w.even, x.even));
   return _mm256_add_epi32(sum, _mm256_madd_epi16(w.odd, x.odd));
+}
+
+/* VPMADDUBSW of the sizes of values by codes with the values' signs does not saturate: two products are at most
+ * 2 * 128 * 127. */
+#define INT8_ROW_OFFSET 0
+FOVEA_INLINE int8_sum int8_row_add(int8_sum sum, int8_values w, const void *p) {
+  int word;
+  memcpy(&word, p, sizeof word);
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(_mm256_set1_epi32(word), w));
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
 #endif

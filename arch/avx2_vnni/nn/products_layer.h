@@ -12,7 +12,7 @@
 #define FOVEA_NN_INT8_VECTORS     2
 #define FOVEA_NN_INT8_TILE_ROWS   6
 #define FOVEA_NN_INT8_ROW_STEP    2
-#define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(2) TILE(4) TILE(6)
+#define FOVEA_NN_INT8_TILES(TILE) TILE(2) TILE(4) TILE(6)
 
 typedef __m256i int8_weights;
 typedef __m256i int8_scalars;
@@ -34,6 +34,14 @@ FOVEA_INLINE int8_scalars int8_spread(const void *p) {
 }
 FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
   return _mm256_dpbusd_avx_epi32(sum, x, w);
+}
+
+#define INT8_ROW_OFFSET 128
+FOVEA_INLINE int8_values int8_offset(int8_values values) {
+  return _mm256_xor_si256(values, _mm256_set1_epi8((char)0x80));
+}
+FOVEA_INLINE int8_sum int8_row_add(int8_sum sum, int8_values w, const void *x) {
+  return _mm256_dpbusd_avx_epi32(sum, w, int8_spread(x));
 }
 
 #endif

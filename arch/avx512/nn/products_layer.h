@@ -10,7 +10,7 @@
 #define FOVEA_NN_INT8_VECTORS     2
 #define FOVEA_NN_INT8_TILE_ROWS   8
 #define FOVEA_NN_INT8_ROW_STEP    4
-#define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(4) TILE(8)
+#define FOVEA_NN_INT8_TILES(TILE) TILE(4) TILE(8)
 
 typedef struct int8_pair {
   __m512i even, odd;
@@ -28,6 +28,18 @@ FOVEA_INLINE int8_scalars int8_spread(const void *p) {
 FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
   sum = _mm512_add_epi32(sum, _mm512_madd_epi16(w.even, x.even));
   return _mm512_add_epi32(sum, _mm512_madd_epi16(w.odd, x.odd));
+}
+
+/* VPMADDUBSW of the sizes of values by codes with the values' signs does not saturate: two products are at most
+ * 2 * 128 * 127. */
+#define INT8_ROW_OFFSET 0
+FOVEA_INLINE int8_sum int8_row_add(int8_sum sum, int8_values w, const void *p) {
+  int word;
+  memcpy(&word, p, sizeof word);
+  const __m512i x = _mm512_set1_epi32(word);
+  const __m512i turned = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+  const __m512i pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(w), turned);
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 }
 
 #endif

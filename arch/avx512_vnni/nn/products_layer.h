@@ -13,7 +13,7 @@
 #define FOVEA_NN_INT8_VECTORS     2
 #define FOVEA_NN_INT8_TILE_ROWS   12
 #define FOVEA_NN_INT8_ROW_STEP    4
-#define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(4) TILE(8) TILE(12)
+#define FOVEA_NN_INT8_TILES(TILE) TILE(4) TILE(8) TILE(12)
 
 typedef __m512i int8_weights;
 typedef __m512i int8_scalars;
@@ -35,6 +35,14 @@ FOVEA_INLINE int8_scalars int8_spread(const void *p) {
 }
 FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
   return _mm512_dpbusd_epi32(sum, x, w);
+}
+
+#define INT8_ROW_OFFSET 128
+FOVEA_INLINE int8_values int8_offset(int8_values values) {
+  return _mm512_xor_si512(values, _mm512_set1_epi8((char)0x80));
+}
+FOVEA_INLINE int8_sum int8_row_add(int8_sum sum, int8_values w, const void *x) {
+  return _mm512_dpbusd_epi32(sum, w, int8_spread(x));
 }
 
 #endif

@@ -9,7 +9,7 @@
 #define FOVEA_NN_INT8_VECTORS     4
 #define FOVEA_NN_INT8_TILE_ROWS   4
 #define FOVEA_NN_INT8_ROW_STEP    4
-#define FOVEA_NN_INT8_TILES(TILE) TILE(1) TILE(4)
+#define FOVEA_NN_INT8_TILES(TILE) TILE(4)
 
 typedef int8x16_t int8_scalars;
 
@@ -21,6 +21,11 @@ FOVEA_INLINE int8_scalars int8_spread(const void *p) {
 FOVEA_INLINE int8_sum int8_add(int8_sum sum, int8_weights w, int8_scalars x) {
   const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(x)), high = vmull_high_s8(w, x);
   return vpadalq_s16(sum, vpaddq_s16(low, high));
+}
+
+#define INT8_ROW_OFFSET 0
+FOVEA_INLINE int8_sum int8_row_add(int8_sum sum, int8_values w, const void *x) {
+  return int8_add(sum, w, int8_spread(x));
 }
 
 #endif

@@ -12,6 +12,9 @@
 typedef int32x4_t int8_sum;
 typedef int8x16_t int8_weights;
 
+FOVEA_INLINE int8_sum int8_set1(int32_t x) {
+  return vdupq_n_s32(x);
+}
 FOVEA_INLINE int8_sum int8_load(const int32_t *p) {
   return vld1q_s32(p);
 }
@@ -30,14 +33,30 @@ FOVEA_INLINE void int8_pack(const uint8_t *codes, void *to) {
 FOVEA_INLINE int8_weights int8_place(const void *p) {
   return vld1q_s8(p);
 }
+typedef int8x16_t int8_values;
+typedef int8x16_t int8_table;
+
+FOVEA_INLINE int8_values int8_values_at(const void *p) {
+  return vld1q_s8(p);
+}
+FOVEA_INLINE int8_table int8_table_of(const int8_t *values) {
+  return vld1q_s8(values);
+}
+FOVEA_INLINE void int8_look_up(const void *p, int8_table table, int8_values to[2]) {
+  const uint8x16_t codes = vld1q_u8(p);
+  to[0] = vqtbl1q_s8(table, vandq_u8(codes, vdupq_n_u8(15)));
+  to[1] = vqtbl1q_s8(table, vshrq_n_u8(codes, 4));
+}
+
 #define INT8_WIDEN
 FOVEA_INLINE void int8_widen(const uint8_t *from, const int8_t *values, uint8_t *to) {
-  const int8x16_t table = vld1q_s8(values);
+  const int8_table table = int8_table_of(values);
   FOVEA_UNROLL
   for (int i = 0; i < 4; i++) {
-    const uint8x16_t codes = vld1q_u8(from + 16 * i);
-    vst1q_s8((int8_t *)to + 16 * i, vqtbl1q_s8(table, vandq_u8(codes, vdupq_n_u8(15))));
-    vst1q_s8((int8_t *)to + 64 + 16 * i, vqtbl1q_s8(table, vshrq_n_u8(codes, 4)));
+    int8_values words[2];
+    int8_look_up(from + 16 * i, table, words);
+    vst1q_s8((int8_t *)to + 16 * i, words[0]);
+    vst1q_s8((int8_t *)to + 64 + 16 * i, words[1]);
   }
 }
 

@@ -4,7 +4,7 @@
  *
  *   INT8_WORD_BYTES, INT8_OFFSET  of four codes of x, as packed; what is added to each
  *   int8_pack(codes, to)          packs four codes, which have the offset
- *   int8_sum                      LANES sums of int32; int8_load(), int8_store(), int8_float() as f32
+ *   int8_sum                      LANES sums of int32; int8_set1(), int8_load(), int8_store(), int8_float() as f32
  *   int8_weights, int8_place(p)   words of LANES outputs, as they lie at p, prepared
  *   int8_scalars, int8_spread(p)  a packed word of a row for all lanes
  *   int8_add(sum, w, x)           sum plus the products of the four codes
@@ -15,7 +15,7 @@
  *   FOVEA_NN_INT8_VECTORS         vectors of outputs, of whole panels
  *   FOVEA_NN_INT8_TILE_ROWS       the most rows beside them
  *   FOVEA_NN_INT8_ROW_STEP        rows are cut in steps of so many
- *   FOVEA_NN_INT8_TILES(TILE)     TILE() of one row, and of each number of steps
+ *   FOVEA_NN_INT8_TILES(TILE)     TILE() of each number of steps
  *
  * A layer with INT8_ROW_PAIRS multiplies pairs of rows by pairs of outputs, eight dims at a time, and has
  *
@@ -25,10 +25,21 @@
  *   int8_unpair(a, b)             of sums of outputs 0, 1 and 2, 3: makes sums of row 0 and of row 1
  *   FOVEA_NN_INT8_LEAST           rows for which this pays
  *
- * in place of int8_scalars, int8_spread() and int8_add(). With an offset sums begin at what it adds to them, negative: prepare() finds it once for all rows. */
+ * in place of int8_scalars, int8_spread() and int8_add(). Layers without it have, for one row of x,
+ *
+ *   int8_values, int8_values_at(p)  words of four values of LANES outputs, as they lie at p
+ *   int8_table, int8_table_of(p)    the sixteen values that codes of 4 bits stand for
+ *   int8_look_up(p, table, to)      from words of 4 bits at p: words of dims 0 to 3, and of dims 4 to 7
+ *   INT8_ROW_OFFSET                 what int8_offset(values) adds to values or to a table; 0: there is no such function
+ *   int8_row_add(sum, w, p)         sum plus the products of values, which have the offset, by a word of four codes at p
+ *
+ * With an offset sums begin at what it adds to them, negative: prepare() finds it once for all rows. */
 #include "../../args/nn_int8.h"
 #include "products_close.h"
 #include "products_codes.h"
+#ifndef INT8_ROW_PAIRS
+#include "products_row.h"
+#endif
 #include "products_weights.h"
 
 #include <string.h>
@@ -51,11 +62,11 @@ FOVEA_INLINE void int8_find_starts(const fovea_nn_prepare_args *args) {
     const char *panel = words.first + v * LANES / FOVEA_NN_PANEL * words.panel_stride +
                         v * LANES % FOVEA_NN_PANEL * FOVEA_NN_WORD_CODES;
     int32_t *start = args->starts + v * LANES;
-    int8_sum sum = int8_none();
+    int8_sum sum = int8_set1(0);
     for (int piece = 0; piece < of->pieces; piece++) {
       const char *at = panel + piece * words.piece_stride;
       for (int g = 0; g < groups; g++, start += step) {
-        if (step > 0) sum = int8_none();
+        if (step > 0) sum = int8_set1(0);
         FOVEA_NO_UNROLL
         for (int n = int8_group_words(of, g); n > 0; n--, at += INT8_WORD_OUTS)
           sum = int8_add(sum, int8_place(at), x);
@@ -274,7 +285,7 @@ const fovea_nn_int8_kernels INT8_TABLE(FOVEA_ISA) = {
 #ifdef INT8_ROW_PAIRS
     .least = FOVEA_NN_INT8_LEAST,
 #else
-    .has_one_row = 1,
+    .row = FOVEA_NAME(nn_row_products),
 #endif
     .tile_rows = FOVEA_NN_INT8_TILE_ROWS,
     .tile_outs = INT8_OUTS,

@@ -78,6 +78,10 @@ FOVEA_INLINE void int8_put_chunks(const fovea_nn_codes_args *args, const int pla
   const int chunk = plain ? 1 : INT8_CHUNK, size = plain ? FOVEA_NN_WORD_CODES : INT8_WORD_BYTES;
   const int64_t step = (int64_t)args->tile_rows * chunk * size;
   char *to = (char *)args->to + word / chunk * step + row * chunk * size;
+  if (plain && args->tile_rows == 1) {
+    memcpy(to, bytes, (size_t)count * FOVEA_NN_WORD_CODES);
+    return;
+  }
   FOVEA_NO_UNROLL
   for (; count > 0; count -= chunk, to += step) {
     FOVEA_NO_UNROLL
@@ -158,7 +162,7 @@ FOVEA_INLINE void int8_piece(const fovea_nn_codes_args *args, int row, int rows,
   const int count = args->dims - d < FOVEA_DOT_PIECE ? (int)(args->dims - d) : FOVEA_DOT_PIECE;
   const int words = (count + FOVEA_NN_WORD_CODES - 1) / FOVEA_NN_WORD_CODES;
   int8_bytes bytes[INT8_TURNED];
-  memset(bytes, offset, sizeof bytes);
+  memset(bytes, offset, rows > 1 ? sizeof bytes : sizeof *bytes);
   for (int i = 0; i < rows && row + i < args->rows; i++) {
     int8_codes_of(args, row + i, d, count, offset, &bytes[i]);
     if (args->sums) int8_add_codes(args, row + i, d, count, offset, &bytes[i]);
