@@ -62,6 +62,7 @@ static int make_scratch(void) {
   const fovea_nn_linear linear = layer_of_copy(&one.layers.copies, 0);
   free(one.scratch);
   one.scratch = NULL;
+  one.scratch_size = 0;
   const fovea_execution execution = execution_of();
   if (fovea_nn_linear_scratch_size(&linear, 1, &execution, &one.scratch_size, NULL) != FOVEA_OK) return 0;
   one.scratch = one.scratch_size ? bench_allocate(one.scratch_size) : NULL;
