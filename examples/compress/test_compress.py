@@ -150,6 +150,7 @@ class Texts(unittest.TestCase):
         data = bytearray(self.packed(SENTENCE))
         data[7:11] = (1 << 28).to_bytes(4, "little")
         self.assertIn(b"damaged", self.refused(bytes(data)))
+        self.assertIn(b"damaged", self.refused(bytes(data[:HEAD]) + b"\xff" * 50))  # always the last choice
         data[7:11] = (1 << 29).to_bytes(4, "little")
         self.assertIn(b"damaged", self.refused(bytes(data)))
 
