@@ -12,11 +12,8 @@ import modes
 import modules
 import report
 import rings
-<<<<<<< HEAD
 import sdpas
-=======
 import texts
->>>>>>> afd11d5c (Measure receipts of texts and packed texts)
 import variants
 from beside import (FRAMEWORKS, GGML, OPENBLAS, OPENVINO, PYTORCH, cpu_in_words, kept_runs, measured_runs, number,
                     slashed, span, table, without_marks)
@@ -360,7 +357,6 @@ def ring():
     return joined(blocks)
 
 
-<<<<<<< HEAD
 def sdpa():
     blocks = []
     for document, page in documents("sdpa"):
@@ -371,13 +367,14 @@ def sdpa():
         blocks += [["`x` says how many times as long PyTorch takes alone; below 1, in bold, PyTorch is faster. "
                     f"{run.heading()[:-1]} ([all]({page}))."], run.table("f32", SDPA),
                    [f"Median, least and most over all calls: {spans}."]]
-=======
+    return joined(blocks)
+
+
 def receipts():
     blocks = []
     for document, page in documents("receipts"):
         run = texts.Run(document)
         blocks += [[f"{run.heading()[:-1]} ([all]({page}))."], run.receipt_table(), run.packed_table()]
->>>>>>> afd11d5c (Measure receipts of texts and packed texts)
     return joined(blocks)
 
 
