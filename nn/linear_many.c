@@ -81,8 +81,9 @@ static double time_of(const fovea_nn_many *many, double row_blocks, double colum
          unevenness(groups, columns, rounds);
 }
 
-/* Cuts tasks of at most the rows and outputs of now as is fastest. */
-static void share_out(fovea_nn_many *many, int workers) {
+/* Cuts tasks of at most the rows and outputs of now as is fastest. Not inlined: nothing moves out of the contract's
+ * floating-point state. */
+__attribute__((noinline)) static void share_out(fovea_nn_many *many, int workers) {
   const fovea_nn_kernels *k = many->kernels;
   const int64_t tile = (int64_t)k->tile_rows * k->tile_outs * many->linear->in;
   const int64_t worth = product(many->tiles, many->groups) / fovea_nn_parts_of(LEAST_WORK, tile);
@@ -117,7 +118,11 @@ int fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows 
   many->row_blocks = fovea_nn_parts_of(many->tiles, kernels->task_tiles);
   many->columns = fovea_nn_parts_of(many->groups, kernels->task_outs / kernels->tile_outs);
   lay_out(many);
-  if (workers > 1) share_out(many, workers);
+  if (workers > 1) {
+    const fovea_float_state caller = fovea_float_begin(); /* whose state may trap what is inexact */
+    share_out(many, workers);
+    fovea_float_end(caller);
+  }
   return 1;
 }
 
