@@ -269,6 +269,9 @@ FOVEA_INLINE vec vec_max_size(vec a, vec b) {
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
   return _mm256_or_ps(size, _mm256_and_ps(_mm256_set1_ps(-0.0f), sign));
 }
+FOVEA_INLINE vec vec_flip(vec a, vec sign) {
+  return _mm256_xor_ps(a, _mm256_and_ps(_mm256_set1_ps(-0.0f), sign));
+}
 
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;

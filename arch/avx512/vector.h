@@ -282,6 +282,11 @@ FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
                                            _mm512_set1_epi32(0x7fffffff), 0xe4); /* mask 1: size, 0: sign */
   return _mm512_castsi512_ps(bits);
 }
+FOVEA_INLINE vec vec_flip(vec a, vec sign) {
+  __m512i bits = _mm512_ternarylogic_epi32(_mm512_castps_si512(a), _mm512_castps_si512(sign),
+                                           _mm512_set1_epi32((int)0x80000000u), 0x78); /* a ^ (sign & mask) */
+  return _mm512_castsi512_ps(bits);
+}
 
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;

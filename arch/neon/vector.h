@@ -233,6 +233,10 @@ FOVEA_INLINE vec vec_max_size(vec a, vec b) {
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
   return vbslq_f32(vdupq_n_u32(0x80000000u), sign, size);
 }
+FOVEA_INLINE vec vec_flip(vec a, vec sign) {
+  const uint32x4_t flip = vandq_u32(vreinterpretq_u32_f32(sign), vdupq_n_u32(0x80000000u));
+  return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a), flip));
+}
 
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return vld1q_f32(p);

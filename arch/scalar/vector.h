@@ -261,6 +261,9 @@ FOVEA_INLINE vec vec_max_size(vec a, vec b) {
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
   return vec_from_bits(vec_bits(size) | (vec_bits(sign) & 0x80000000u));
 }
+FOVEA_INLINE vec vec_flip(vec a, vec sign) {
+  return vec_from_bits(vec_bits(a) ^ (vec_bits(sign) & 0x80000000u));
+}
 
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;

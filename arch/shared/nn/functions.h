@@ -152,29 +152,25 @@ static const float gelu_pieces[GELU_LAST + 1][16] = {
      -0x1.970e46p-19f, 0x1.b41148p-23f, -0x1.85d89ap-21f, -0x1.a74112p-23f, -0x1.39540ap-24f, -0x1.fb402ap-26f,
      -0x1.fc6888p-9f, 0x1.111716p-9f, 0x1.01fff6p-7f, -0x1.27ed82p-8f}};
 
-/* x Phi(x) = x / (1 + e^-w). Powers and the rest have the unit of W, w / 2. n comes from p(0) instead of p(f),
- * which is near enough and there earlier. */
-FOVEA_INLINE void vec_gelu_together(vec *x, const int count) {
-  static const float q[] = {0x1.6a4154p-16f, -0x1.1239c6p-12f, 0x1.5558bcp-9f,
-                            -0x1.555492p-6f, 0x1.fffffcp-4f,   -0.5f};
-  vec above[FUNCTION_VECTORS], a[FUNCTION_VECTORS], f[FUNCTION_VECTORS], p[FUNCTION_VECTORS],
-      value[FUNCTION_VECTORS];
-  vec w[FUNCTION_VECTORS], minus[FUNCTION_VECTORS], n[FUNCTION_VECTORS], sum[FUNCTION_VECTORS];
+/* e^-w for x Phi(x) = x / (1 + e^-w). Powers and the rest have the unit of W, w / 2. n comes from p(0) instead of
+ * p(f), which is near enough and there earlier. `above`: x or the limit. */
+FOVEA_INLINE void vec_gelu_powers(const vec *x, const int count, vec *above, vec_powers *e) {
+  vec a[FUNCTION_VECTORS], f[FUNCTION_VECTORS], p[FUNCTION_VECTORS], value[FUNCTION_VECTORS];
+  vec w[FUNCTION_VECTORS], minus[FUNCTION_VECTORS], n[FUNCTION_VECTORS];
   vec node[FUNCTION_VECTORS], signed_f[FUNCTION_VECTORS], square[FUNCTION_VECTORS];
   veci piece[FUNCTION_VECTORS];
-  vec_powers e;
   EACH above[i] = vec_max(x[i], vec_set1(-14.5f));
   EACH a[i] = vec_abs(above[i]);
   EACH piece[i] = vec_quarter(vec_add(a[i], vec_set1(1.0f)));
   EACH node[i] = vec_pick(gelu_pieces[GELU_NODE], piece[i]);
   EACH p[i] = vec_pick(gelu_pieces[GELU_LAST], piece[i]);
   EACH f[i] = vec_sub(a[i], node[i]);
-  EACH signed_f[i] = vec_sub(above[i], vec_copysign(node[i], above[i]));
+  EACH signed_f[i] = vec_flip(f[i], above[i]);
   EACH value[i] = vec_copysign(vec_pick(gelu_pieces[GELU_VALUE], piece[i]), above[i]);
   EACH square[i] = vec_mul(above[i], a[i]);
   EACH w[i] = vec_add(square[i], value[i]);
   EACH w[i] = vec_fma(signed_f[i], vec_pick(gelu_pieces[GELU_FIRST], piece[i]), w[i]);
-  vec_nearest_power(w, -0x1.715476p-1f, count, n, e.power);
+  vec_nearest_power(w, -0x1.715476p-1f, count, n, e->power);
   EACH minus[i] = vec_fnma(above[i], a[i], square[i]);
   EACH value[i] = vec_fma(n[i], vec_set1(0x1.62e4p+0f), value[i]);
   EACH minus[i] = vec_fnma(n[i], vec_set1(0x1.7f7d1cp-19f), minus[i]);
@@ -184,16 +180,27 @@ FOVEA_INLINE void vec_gelu_together(vec *x, const int count) {
     EACH p[i] = vec_fma(p[i], f[i], vec_pick(gelu_pieces[k], piece[i]));
   }
   EACH minus[i] = vec_fnma(signed_f[i], p[i], minus[i]);
-  EACH e.f[i] = vec_sub(square[i], minus[i]);
-  vec_one_and_power(&e, q, count, sum);
+  EACH e->f[i] = vec_sub(square[i], minus[i]);
+}
+
+FOVEA_INLINE void vec_gelu_quotients(vec *x, const int count, const vec *above, vec_powers *e) {
+  static const float q[] = {0x1.6a4154p-16f, -0x1.1239c6p-12f, 0x1.5558bcp-9f,
+                            -0x1.555492p-6f, 0x1.fffffcp-4f,   -0.5f};
+  vec sum[FUNCTION_VECTORS];
+  vec_one_and_power(e, q, count, sum);
   vec_over_sum(above, sum, 6.0f, count, x);
 }
 
-/* Two chains together, or one: more of them have no room in registers. */
+/* Two chains together, or one: more of them have no room in registers. The powers of all come first: the quotients of
+ * the first two then have what they need, and fill the time in which powers wait for each other. */
 FOVEA_INLINE void vec_gelu(vec *x, const int count) {
   const int together = count < 2 ? count : 2;
+  vec above[FUNCTION_VECTORS];
+  vec_powers e[FUNCTION_VECTORS];
   FOVEA_UNROLL
-  for (int i = 0; i < count; i += together) vec_gelu_together(x + i, together);
+  for (int i = 0; i < count; i += together) vec_gelu_powers(x + i, together, above + i, &e[i]);
+  FOVEA_UNROLL
+  for (int i = 0; i < count; i += together) vec_gelu_quotients(x + i, together, above + i, &e[i]);
 }
 
 /* x, or e^x - 1 by the numbers of tanh.h, where 1 - e^-2a is a step: a = |x| / 2. NaN stays. */

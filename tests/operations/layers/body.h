@@ -57,6 +57,7 @@ LAYER_BINARY(div)
 LAYER_BINARY(max)
 LAYER_BINARY(min)
 LAYER_BINARY(copysign)
+LAYER_BINARY(flip)
 LAYER_TERNARY(fma)
 LAYER_TERNARY(fnma)
 
@@ -263,6 +264,7 @@ const struct layer FOVEA_NAME(layer) = {
     .max = layer_max,
     .min = layer_min,
     .copysign = layer_copysign,
+    .flip = layer_flip,
     .abs = layer_abs,
     .sqrt = layer_sqrt,
     .fma = layer_fma,

@@ -14,7 +14,7 @@ typedef void layer_ternary(const float *a, const float *b, const float *c, float
 struct layer {
   int lanes;
   layer_unary *load, *abs, *is_nan, *mask_not, *exponent_from_low_bits, *fraction, *sqrt;
-  layer_binary *add, *sub, *mul, *div, *max, *min, *copysign, *less, *equal, *mask_or, *mask_and;
+  layer_binary *add, *sub, *mul, *div, *max, *min, *copysign, *flip, *less, *equal, *mask_or, *mask_and;
   layer_ternary *fma, *fnma, *select;
   void (*load_first)(const float *from, int count, float *to);
   void (*store_first)(float *to, const float *a, int count);

@@ -73,6 +73,9 @@ static float define_sqrt(float a, float b, float c) {
 static float define_copysign(float a, float b, float c) {
   return (void)c, from_bits((bits_of(a) & 0x7fffffffu) | (bits_of(b) & 0x80000000u));
 }
+static float define_flip(float a, float b, float c) {
+  return (void)c, from_bits(bits_of(a) ^ (bits_of(b) & 0x80000000u));
+}
 static float define_less(float a, float b, float c) {
   return (void)c, a < b ? 1.0f : 0.0f;
 }
@@ -158,6 +161,7 @@ static void try_lanewise(const char *isa, const struct layer *layer, struct gene
       {"max", NULL, layer->max, NULL, define_max, NOT_NAN_B | EITHER_ZERO},
       {"min", NULL, layer->min, NULL, define_min, NOT_NAN_A | EITHER_ZERO},
       {"copysign", NULL, layer->copysign, NULL, define_copysign, WITHOUT_SIGN_A | EXACT},
+      {"flip", NULL, layer->flip, NULL, define_flip, EXACT},
       {"less", NULL, layer->less, NULL, define_less, EXACT},
       {"equal", NULL, layer->equal, NULL, define_equal, EXACT | MANY_ZEROS},
       {"mask_or", NULL, layer->mask_or, NULL, define_or, EXACT | MANY_ZEROS},
