@@ -14,14 +14,17 @@ FOVEA_INLINE vec performer_load(const float *p, int count) {
 
 /* ---- Half the squares -------------------------------------------------------------------------------------- */
 
+/* Rows whose sums are computed together. */
+#define PERFORMER_ROWS (LANES < 8 ? 1 : LANES / 4)
+
 FOVEA_INLINE vec performer_add_square(const row_view *view, int64_t d, int count, vec sum) {
   const vec x = performer_load((const float *)view->args + d, count);
   return vec_fma(x, x, sum);
 }
 
 FOVEA_INLINE void performer_halves(const fovea_nn_halves_args *args, int64_t first, const int rows) {
-  row_view views[SUM_ROWS];
-  vec sums[SUM_ROWS];
+  row_view views[PERFORMER_ROWS];
+  vec sums[PERFORMER_ROWS];
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
     float *x = args->x + (first + r) * args->stride;
@@ -39,7 +42,7 @@ FOVEA_INLINE void performer_halves(const fovea_nn_halves_args *args, int64_t fir
 
 FOVEA_KERNEL void FOVEA_NAME(nn_halves)(const fovea_nn_halves_args *args) {
   int64_t row = 0;
-  for (; row + SUM_ROWS <= args->rows; row += SUM_ROWS) performer_halves(args, row, SUM_ROWS);
+  for (; row + PERFORMER_ROWS <= args->rows; row += PERFORMER_ROWS) performer_halves(args, row, PERFORMER_ROWS);
   for (; row < args->rows; row++) performer_halves(args, row, 1);
 }
 
@@ -118,8 +121,8 @@ FOVEA_INLINE vec performer_add(const row_view *view, int64_t d, int count, vec s
 }
 
 FOVEA_INLINE void performer_totals(const fovea_nn_totals_args *args, int first, const int rows) {
-  row_view views[SUM_ROWS];
-  vec sums[SUM_ROWS];
+  row_view views[PERFORMER_ROWS];
+  vec sums[PERFORMER_ROWS];
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) views[r] = (row_view){args->x + (first + r) * args->stride, 0, vec_set1(0.0f)};
   sum_rows(views, rows, args->dim, performer_add, sums);
@@ -132,7 +135,7 @@ FOVEA_INLINE void performer_totals(const fovea_nn_totals_args *args, int first, 
 
 FOVEA_KERNEL void FOVEA_NAME(nn_totals)(const fovea_nn_totals_args *args) {
   int row = 0;
-  for (; row + SUM_ROWS <= args->rows; row += SUM_ROWS) performer_totals(args, row, SUM_ROWS);
+  for (; row + PERFORMER_ROWS <= args->rows; row += PERFORMER_ROWS) performer_totals(args, row, PERFORMER_ROWS);
   for (; row < args->rows; row++) performer_totals(args, row, 1);
 }
 
@@ -162,12 +165,12 @@ FOVEA_INLINE void performer_add_key(const fovea_nn_inverses_args *args, int row)
 
 FOVEA_KERNEL void FOVEA_NAME(nn_inverses)(const fovea_nn_inverses_args *args) {
   int row = 0;
-  for (; !args->keys && row + SUM_ROWS <= args->rows; row += SUM_ROWS) {
-    row_view views[SUM_ROWS];
-    vec sums[SUM_ROWS];
-    for (int r = 0; r < SUM_ROWS; r++) views[r] = (row_view){args, row + r, vec_set1(0.0f)};
-    sum_rows(views, SUM_ROWS, args->dim, performer_add_product, sums);
-    for (int r = 0; r < SUM_ROWS; r++) performer_invert(args, row + r, sums[r]);
+  for (; !args->keys && row + PERFORMER_ROWS <= args->rows; row += PERFORMER_ROWS) {
+    row_view views[PERFORMER_ROWS];
+    vec sums[PERFORMER_ROWS];
+    for (int r = 0; r < PERFORMER_ROWS; r++) views[r] = (row_view){args, row + r, vec_set1(0.0f)};
+    sum_rows(views, PERFORMER_ROWS, args->dim, performer_add_product, sums);
+    for (int r = 0; r < PERFORMER_ROWS; r++) performer_invert(args, row + r, sums[r]);
   }
   for (; row < args->rows; row++) {
     const row_view view = {args, row, vec_set1(0.0f)};

@@ -17,23 +17,42 @@ typedef struct row_view {
 /* Adds up to LANES dims from d on to their sums. */
 typedef vec sum_step(const row_view *view, int64_t d, int count, vec sum);
 
-/* sum[i] + sum[i + 8] for i < 8, then so with 4, 2 and 1. Each step has an array of its own, so that compilers make
- * it one addition of vectors. */
-FOVEA_INLINE float fold_sums(const float *sums) {
-  float eight[8], four[4];
+/* sum[i] + sum[i + 8] for i < 8, then so with 4, 2 and 1: the sum of all in each lane. Changes `sums`. */
+FOVEA_INLINE vec fold_sums(vec sums[SUM_VECTORS]) {
   FOVEA_UNROLL
-  for (int i = 0; i < 8; i++) eight[i] = sums[i] + sums[i + 8];
+  for (int half = SUM_VECTORS / 2; half > 0; half /= 2) {
+    FOVEA_UNROLL
+    for (int v = 0; v < half; v++) sums[v] = vec_add(sums[v], sums[v + half]);
+  }
+#if LANES > 1
   FOVEA_UNROLL
-  for (int i = 0; i < 4; i++) four[i] = eight[i] + eight[i + 4];
-  return (four[0] + four[2]) + (four[1] + four[3]);
+  for (int distance = LANES / 2; distance > 0; distance /= 2)
+    sums[0] = vec_add(sums[0], vec_swap(sums[0], distance));
+#endif
+  return sums[0];
 }
 
 /* Rows whose sums are computed together: a sum waits for the one before, and vectors of a few lanes have other sums
  * meanwhile. */
-#define SUM_ROWS (LANES < 8 ? 1 : LANES / 4)
+#define SUM_ROWS (LANES < 8 ? 1 : 4)
 
-/* The sums of `rows` rows, a constant up to SUM_ROWS. Lanes beyond a row change no sum: only the others are
- * stored. */
+/* 0, 1, 2, ... */
+FOVEA_INLINE vec lane_numbers(void) {
+  static const float numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return vec_load(numbers);
+}
+
+/* Adds the dims from `d` on, fewer than ROW_SUMS. Lanes beyond the row change no sum. */
+FOVEA_INLINE void sum_rest(const row_view *view, int64_t d, int64_t dim, sum_step *step, vec sum[SUM_VECTORS]) {
+  FOVEA_UNROLL
+  for (int v = 0; v < SUM_VECTORS; v++, d += LANES) {
+    if (d >= dim) break;
+    const int count = vector_count(d, dim);
+    sum[v] = vec_select(vec_less(lane_numbers(), vec_set1((float)count)), step(view, d, count, sum[v]), sum[v]);
+  }
+}
+
+/* The sums of `rows` rows, a constant up to SUM_ROWS, each in all lanes. */
 FOVEA_INLINE void sum_rows(const row_view *views, const int rows, int64_t dim, sum_step *step, vec *results) {
   vec sum[SUM_ROWS][SUM_VECTORS];
   int64_t d = 0;
@@ -50,21 +69,10 @@ FOVEA_INLINE void sum_rows(const row_view *views, const int rows, int64_t dim, s
       for (int v = 0; v < SUM_VECTORS; v++) sum[r][v] = step(&views[r], d + v * LANES, LANES, sum[r][v]);
     }
   }
-  float sums[SUM_ROWS][ROW_SUMS];
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
-    FOVEA_UNROLL
-    for (int v = 0; v < SUM_VECTORS; v++) vec_store(sums[r] + v * LANES, sum[r][v]);
-  }
-  FOVEA_NO_UNROLL
-  for (int r = 0; r < rows; r++) {
-    FOVEA_NO_UNROLL
-    for (int64_t rest = d; rest < dim; rest += LANES) {
-      const int count = vector_count(rest, dim);
-      float *at = sums[r] + rest % ROW_SUMS;
-      vec_store_first(at, step(&views[r], rest, count, vec_load(at)), count);
-    }
-    results[r] = vec_set1(fold_sums(sums[r]));
+    if (d < dim) sum_rest(&views[r], d, dim, step, sum[r]);
+    results[r] = fold_sums(sum[r]);
   }
 }
 
