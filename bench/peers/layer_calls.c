@@ -22,6 +22,9 @@ EXPORTED int layer_weights_make(const char *kind, int64_t in, int64_t out, const
 EXPORTED int layer_linear(const char *kind, int mode, int64_t in, int64_t out, const void *weights, int64_t rows,
                           int type, const void *x, void *y, int threads);
 EXPORTED int layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y, int threads);
+EXPORTED int layer_norm(int64_t rows, int64_t dim, double eps, const float *gamma, const float *beta,
+                        const float *x, float *y, int threads);
+EXPORTED int layer_softmax(int64_t rows, int64_t dim, const float *x, float *y, int threads);
 EXPORTED int layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q, const float *k,
                             const float *v, float *o, int threads);
 
@@ -128,6 +131,27 @@ int layer_activate(int activation, int64_t rows, int64_t dim, const float *x, fl
   fovea_nn_map map;
   fovea_nn_map_init(&map, rows, dim, x, y);
   return (int)fovea_nn_activate(&map, (fovea_nn_activation)activation, &execution, NULL);
+}
+
+/* LayerNorm with beta, RMSNorm without. */
+int layer_norm(int64_t rows, int64_t dim, double eps, const float *gamma, const float *beta, const float *x,
+               float *y, int threads) {
+  const fovea_execution execution = execution_of(threads);
+  fovea_nn_norm norm;
+  fovea_nn_norm_rows call;
+  fovea_nn_norm_init(&norm, beta ? FOVEA_NN_LAYER_NORM : FOVEA_NN_RMS_NORM, dim);
+  norm.eps = eps;
+  norm.gamma = gamma;
+  norm.beta = beta;
+  fovea_nn_norm_rows_init(&call, &norm, rows, x, y);
+  return (int)fovea_nn_norm_run(&norm, &call, &execution, NULL);
+}
+
+int layer_softmax(int64_t rows, int64_t dim, const float *x, float *y, int threads) {
+  const fovea_execution execution = execution_of(threads);
+  fovea_nn_map map;
+  fovea_nn_map_init(&map, rows, dim, x, y);
+  return (int)fovea_nn_softmax(&map, &execution, NULL);
 }
 
 /* Queries and keys are projected already; values have `dim` numbers, too. */

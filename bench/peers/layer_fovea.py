@@ -13,7 +13,7 @@ import numpy
 import layer_problems
 import problems
 from cache_problems import Shared
-from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, ROW, SILU
+from layer_problems import ADDITIVE, EPS, GELU, LINEAR, MINILM, NORMS, ROW, SILU, SOFTMAX
 from peer_fovea import TYPES, VERSION, aligned  # noqa: F401 (VERSION is asked for)
 
 WAYS = ("layers", "exact", "f16")
@@ -29,6 +29,8 @@ def load_library():
     library.layer_weights_make.argtypes = [c_char_p] + [c_int64] * 2 + [c_void_p] * 2
     library.layer_linear.argtypes = [c_char_p, c_int, c_int64, c_int64, c_void_p, c_int64, c_int] + [c_void_p] * 2 + [c_int]
     library.layer_activate.argtypes = [c_int] + [c_int64] * 2 + [c_void_p] * 2 + [c_int]
+    library.layer_norm.argtypes = [c_int64] * 2 + [ctypes.c_double] + [c_void_p] * 4 + [c_int]
+    library.layer_softmax.argtypes = [c_int64] * 2 + [c_void_p] * 2 + [c_int]
     library.layer_additive.argtypes = [c_int64] * 3 + [c_void_p] * 5 + [c_int]
     library.minilm_open.restype = c_void_p
     library.minilm_open.argtypes = [ctypes.c_char_p, c_int64]
@@ -135,6 +137,21 @@ def activate(problem, x, threads):
     return Solver(LIBRARY.layer_activate, arguments, y, x)
 
 
+def normalise(problem, x, *rest):
+    """Of two factors the second is beta; a norm without it is RMSNorm."""
+    *factors, threads = rest
+    x, y = copied(x), zeros(x.shape)
+    gamma, beta = ([copied(factor) for factor in factors] + [None])[:2]
+    arguments = (*x.shape, EPS, gamma.ctypes.data, beta.ctypes.data if beta is not None else None, x.ctypes.data,
+                 y.ctypes.data, threads)
+    return Solver(LIBRARY.layer_norm, arguments, y, (x, gamma, beta))
+
+
+def softmax(problem, x, threads):
+    x, y = copied(x), zeros(x.shape)
+    return Solver(LIBRARY.layer_softmax, (*x.shape, x.ctypes.data, y.ctypes.data, threads), y, x)
+
+
 def additive(problem, q, k, v, w, threads):
     q, k, v, w = (copied(tensor) for tensor in (q, k, v, w))
     o = zeros(q.shape)
@@ -166,5 +183,6 @@ def options(way, problem):
         return {"panels" if problem.type == "bf16" else "codes": linear(EXACT)} if problem.type in MODES else {}
     if problem.type in MODES:
         return {"AMX" if ON_AMX else "without AMX": linear(MODES[problem.type])}
-    kinds = {LINEAR: linear(EXACT), ROW: row(problem.type), ADDITIVE: additive, MINILM: minilm}
+    kinds = {LINEAR: linear(EXACT), ROW: row(problem.type), ADDITIVE: additive, MINILM: minilm,
+             SOFTMAX: softmax} | dict.fromkeys(NORMS, normalise)
     return {"codes" if problem.kind == ROW else "panels": kinds.get(problem.kind, activate)}

@@ -138,7 +138,7 @@ def blocks(problem, codes, scales, accuracy, layers=1):
     return graph.model(results, [("x", TensorProto.FLOAT, (rows, ins))], (rows, outs))
 
 
-def activation(problem, nodes):
-    """Takes `x`; `nodes` adds what there is to a graph, and returns its name."""
+def of_rows(problem, nodes, *factors):
+    """Takes `x`; `nodes` adds what there is to a graph, with the names of factors, and returns its name."""
     graph = Graph()
-    return graph.model(nodes(graph), [("x", TensorProto.FLOAT, problem.sizes)], problem.sizes)
+    return graph.model(nodes(graph, *(graph.constant(factor) for factor in factors)), [("x", TensorProto.FLOAT, problem.sizes)], problem.sizes)

@@ -6,7 +6,7 @@ import onnxruntime
 import cache_problems
 import layer_graph
 import layer_problems
-from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, ROW
+from layer_problems import ADDITIVE, EPS, GELU, LAYER_NORM, LINEAR, MINILM, RMS_NORM, ROW, SOFTMAX
 from peer_onnxruntime import VERSION  # noqa: F401 (VERSION is asked for)
 
 WAYS = ("layers",)
@@ -82,9 +82,10 @@ def row(accuracy):
     return build
 
 
-def activate(nodes):
-    def build(problem, x, threads):
-        return Solver(layer_graph.activation(problem, nodes), x, x.shape, threads)
+def of_rows(nodes):
+    def build(problem, x, *rest):
+        *factors, threads = rest
+        return Solver(layer_graph.of_rows(problem, nodes, *factors), x, x.shape, threads)
 
     return build
 
@@ -111,8 +112,16 @@ def options(way, problem):
         return {"plain graph": minilm(False), "MultiHeadAttention": minilm(True)}
     if problem.kind == ADDITIVE:
         return {}
+    if problem.kind == LAYER_NORM:
+        return {"LayerNormalization": of_rows(lambda graph, gamma, beta: graph.node(
+            "LayerNormalization", "x", gamma, beta, epsilon=EPS))}
+    if problem.kind == RMS_NORM:
+        return {"SimplifiedLayerNormalization": of_rows(lambda graph, gamma: graph.node(
+            "SimplifiedLayerNormalization", "x", gamma, epsilon=EPS))}
+    if problem.kind == SOFTMAX:
+        return {"Softmax": of_rows(lambda graph: graph.node("Softmax", "x", axis=-1))}
     if problem.kind == GELU:
-        return {"Gelu": activate(lambda graph: graph.node("Gelu", "x")),
-                "com.microsoft Gelu": activate(lambda graph: graph.node("Gelu", "x", domain=layer_graph.MICROSOFT))}
-    return {"Sigmoid, Mul": activate(lambda graph: graph.node("Mul", "x", graph.node("Sigmoid", "x"))),
-            "QuickGelu": activate(lambda graph: graph.node("QuickGelu", "x", domain=layer_graph.MICROSOFT, alpha=1.0))}
+        return {"Gelu": of_rows(lambda graph: graph.node("Gelu", "x")),
+                "com.microsoft Gelu": of_rows(lambda graph: graph.node("Gelu", "x", domain=layer_graph.MICROSOFT))}
+    return {"Sigmoid, Mul": of_rows(lambda graph: graph.node("Mul", "x", graph.node("Sigmoid", "x"))),
+            "QuickGelu": of_rows(lambda graph: graph.node("QuickGelu", "x", domain=layer_graph.MICROSOFT, alpha=1.0))}

@@ -18,6 +18,9 @@ import golden  # noqa: E402 (the forward pass of the sentence model)
 
 # ROW is one row through layer after layer, whose weights come from memory.
 LINEAR, ROW, GELU, SILU, ADDITIVE, MINILM = "linear", "row", "gelu", "silu", "additive", "minilm"
+LAYER_NORM, RMS_NORM, SOFTMAX = "layer_norm", "rms_norm", "softmax"
+NORMS = (LAYER_NORM, RMS_NORM)
+EPS = 1e-5  # of norms
 SIZES = ((384, 384), (384, 1536), (1536, 384), (768, 3072), (4096, 4096))
 MODE_SIZES = ((384, 1536), (768, 3072), (4096, 4096))
 ROWS = (16, 128, 512, 4096)
@@ -33,6 +36,7 @@ NAMES = {
     "f32": (
         *linears(SIZES),
         *(f"{kind}/r{rows}_d1536" for kind in (GELU, SILU) for rows in (32, 128)),
+        *(f"{kind}/r{rows}_d{dim}" for kind in (*NORMS, SOFTMAX) for rows, dim in ((128, 384), (1024, 384), (32, 4096))),
         f"{ADDITIVE}/q512_s512_d128",
         *(f"{MINILM}/b{batch}_t{tokens}" for batch in (1, 16) for tokens in (16, 64, 256)),
     ),
@@ -58,7 +62,7 @@ class Problem:
 
     @property
     def flops(self):
-        """Two for each product and each tanh, GELU or SiLU; of a model only the products of its linear layers."""
+        """Two for each product and each number of another function; of a model only the products of its linear layers."""
         if self.kind == MINILM:
             batch, tokens = self.sizes
             return 2.0 * batch * tokens * golden.LAYERS * 12 * golden.DIM**2
@@ -94,7 +98,7 @@ def model_weights():
 
 def inputs(problem):
     """The same numbers in each process. linear: x (rows, in), weights (out, in), in bf16 the bits. row: x (1, in), the
-    weights' blocks (out, bytes). gelu, silu: x. additive: queries, keys, values, w. minilm: tokens (batch, length)."""
+    weights' blocks (out, bytes). gelu, silu, softmax: x. Norms: x, gamma, and of layer_norm beta. additive: queries, keys, values, w. minilm: tokens (batch, length)."""
     random = numpy.random.default_rng(7)
 
     def normal(*shape):
@@ -114,6 +118,9 @@ def inputs(problem):
         tokens = random.integers(1000, 30000, problem.sizes)
         tokens[:, 0], tokens[:, -1] = 101, 102  # [CLS], [SEP]
         return (tokens,)
+    if problem.kind in NORMS:
+        factors = 1 + normal(problem.sizes[1]) / 10, normal(problem.sizes[1])
+        return 3 * normal(*problem.sizes) + 1, *factors[: 2 if problem.kind == LAYER_NORM else 1]
     return (3 * normal(*problem.sizes),)
 
 
@@ -155,6 +162,13 @@ def expected(problem):
         scores = numpy.tanh(x[:, None] + keys) @ w
         weights = numpy.exp(scores - scores.max(1, keepdims=True))
         return weights @ values / weights.sum(1, keepdims=True)
+    if problem.kind in NORMS:
+        gamma, beta = tensors[1], tensors[2] if problem.kind == LAYER_NORM else 0
+        x = x - x.mean(1, keepdims=True) if problem.kind == LAYER_NORM else x
+        return x / numpy.sqrt((x * x).mean(1, keepdims=True) + EPS) * gamma + beta
+    if problem.kind == SOFTMAX:
+        weights = numpy.exp(x - x.max(1, keepdims=True))
+        return weights / weights.sum(1, keepdims=True)
     if problem.kind == GELU:
         return x * (1 + numpy.vectorize(math.erf)(x / math.sqrt(2))) / 2
     return x / (1 + numpy.exp(-x))

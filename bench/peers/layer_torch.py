@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 import layer_problems
-from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, ROW, SILU, golden
+from layer_problems import ADDITIVE, EPS, GELU, LAYER_NORM, LINEAR, MINILM, NORMS, ROW, SILU, SOFTMAX, golden
 from peer_torch import VERSION, Solver  # noqa: F401 (VERSION is asked for)
 
 WAYS = ("layers",)
@@ -84,6 +84,19 @@ def activate(problem, x, threads):
     return Solver(lambda: function(x, out=y), threads, x.shape)
 
 
+def normalise(problem, x, *rest):
+    *factors, threads = rest
+    x, factors = tensor(x), [tensor(factor) for factor in factors]
+    function = functional.layer_norm if problem.kind == LAYER_NORM else functional.rms_norm
+    return Solver(lambda: function(x, x.shape[1:], *factors, eps=EPS), threads, x.shape)
+
+
+def softmax(problem, x, threads):
+    x = tensor(x)
+    y = torch.empty_like(x)
+    return Solver(lambda: torch.ops.aten._softmax.out(x, -1, False, out=y), threads, x.shape)
+
+
 def additive(problem, q, k, v, w, threads):
     q, k, v, w = (tensor(array) for array in (q, k, v, w))
 
@@ -147,4 +160,5 @@ def options(way, problem):
         return {}
     if problem.kind == MINILM:
         return {name: minilm(make) for name, make in LAYERS.items()}
-    return {"plain": additive if problem.kind == ADDITIVE else activate}
+    others = {ADDITIVE: additive, SOFTMAX: softmax} | dict.fromkeys(NORMS, normalise)
+    return {"plain": others.get(problem.kind, activate)}

@@ -11,7 +11,7 @@ Of several runs, each result comes from the last run that has it.
 import layer_problems
 import report
 from report import kept
-from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, ROW, SILU
+from layer_problems import ADDITIVE, GELU, LAYER_NORM, LINEAR, MINILM, RMS_NORM, ROW, SILU, SOFTMAX
 
 OURS = "fovea/layers"
 # Columns, of which a table has those that its results have.
@@ -30,6 +30,7 @@ BARS = {
     (LINEAR, "f32"): {"torch/layers": 1.0, "onnxruntime/layers": 0.97, "openvino/layers": 0.97},
     (GELU, "f32"): {"torch/layers": 1.5, "onnxruntime/layers": 1.5},
     (SILU, "f32"): {"torch/layers": 1.5, "onnxruntime/layers": 1.5},
+    **{(kind, "f32"): {"torch/layers": 1.0, "onnxruntime/layers": 1.0} for kind in (LAYER_NORM, RMS_NORM, SOFTMAX)},
     (ADDITIVE, "f32"): {"torch/layers": 4.0},
     (MINILM, "f32"): {"torch/layers": 1.0, "onnxruntime/layers": 1.05, "openvino/layers": 0.95},
     (LINEAR, "bf16"): {"fovea/exact": 1.6},
