@@ -31,7 +31,7 @@ FOVEA_KERNEL void loop_{name}(const float *x, float *y, long n) {{
   for (long i = 0; i < n; i += LANES) {{
     vec a = vec_load(x + i);
     {function}(&a, 1);
-    vec_store(y + i, canonical(a));
+    vec_store(y + i, result_of(a));
   }}
 }}
 """
@@ -39,7 +39,7 @@ FOVEA_KERNEL void loop_{name}(const float *x, float *y, long n) {{
 
 def source(isa):
     loops = "".join(LOOP.format(name=name, function=function) for name, function in FUNCTIONS.items())
-    return f'#include "arch/{isa}/nn/{isa}.c"\n{loops}'
+    return f'#include "arch/{isa}/nn/{isa}_nn.c"\n{loops}'
 
 
 def assembly(isa, compiler):
