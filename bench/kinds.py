@@ -37,6 +37,12 @@ library can read."""),
 Decoding from keys and values in 8 and 4 bits, beside caches of the same numbers in f32 and f16: more tokens a second are
 better. `of the read bandwidth` is the rate at which the cache is read, over the rate of plain reading by the same
 threads: nearer to 1 is better. Prefill is beside prefill from contiguous f32, appending beside a copy of the f32 rows."""),
+    Kind("ggml_plugin-peers-", "peers/ggml_plugin_report.py", "llama.cpp with the plugin for ggml and without", """\
+llama.cpp on a GGUF file of 100 million random weights, attention by [the plugin](../../docs/ggml.md) or by ggml itself, with
+keys and values in f16 or q8_0. Tokens a second: more are better. `x` says how many times as long ggml takes, in the faster
+of its two settings, as the plugin in its threads, as the plugin's device and as int8 mode; below 1, in bold, ggml is
+faster. Exact mode rounds neither queries nor weights of values; ggml rounds queries to f16, or to 8 bits over q8_0.
+[Peers](../peers/README.md#language-models) says how this is measured."""),
     Kind("layers-peers-", "peers/layers_report.py", "Layers and a whole model beside other libraries", """\
 The same weights in all libraries, each in its fastest way. A number says how many times as long the other takes; below
 1, in bold, it is faster. `r` is rows, `i` inputs, `o` outputs, `d` dims; `minilm/b16_t64` is all-MiniLM-L6-v2 on 16

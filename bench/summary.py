@@ -10,6 +10,7 @@ import language_models
 import measurements
 import modes
 import modules
+import plugins
 import report
 import rings
 import sdpas
@@ -246,6 +247,13 @@ def language_model():
     blocks = []
     for run in kept_runs("llm-peers"):
         blocks += [[run.heading()], language_models.lines(run)]
+    return joined(blocks)
+
+
+def ggml_plugin():
+    blocks = []
+    for run in kept_runs("ggml_plugin-peers"):
+        blocks += [[run.heading()], plugins.lines(run)]
     return joined(blocks)
 
 

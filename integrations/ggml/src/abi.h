@@ -19,26 +19,19 @@ enum { F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, IQ4_N
 struct Tensor {
   int type;
   void *buffer;
-  int64_t ne[4]; /* numbers of elements, the innermost axis first */
-  size_t nb[4];  /* strides in bytes */
+  int64_t ne[4], nb[4]; /* numbers of elements, the innermost axis first; strides in bytes */
   int op;
-  int32_t op_params[16];
+  float op_params[16]; /* of attention: scale, max_bias, softcap */
   int32_t flags;
   Tensor *src[10];
-  Tensor *view_src;
-  size_t view_offs;
+  void *view[2]; /* the tensor that this one is a part of, and where it begins */
   void *data;
 };
 
 /* ggml_backend is a list of words, since the number of its functions depends on the version: guid, functions, device,
  * context. graph_compute is the fourth function from the end. */
-enum {
-  BACKEND_NAME = 1,
-  BACKEND_FREE = 2,
-  BACKEND_COMPUTE_FROM_END = 4,
-  BACKEND_FUNCTIONS = 16,
-  OLD_FUNCTIONS = 14
-};
+enum { BACKEND_NAME = 1, BACKEND_FREE = 2, BACKEND_COMPUTE_FROM_END = 4 };
+enum { BACKEND_FUNCTIONS = 16, OLD_FUNCTIONS = 14 };
 
 struct DeviceProperties {
   const char *name, *description;
@@ -71,11 +64,6 @@ struct Registry { /* ggml_backend_reg */
   Device *(*get_device)(Registry *registry, size_t index);
   void *(*get_proc_address)(Registry *registry, const char *name);
   void *context;
-};
-
-/* ggml_backend_buffer_type: name, alloc_buffer, alignment, three optional functions, device, context. */
-struct BufferType {
-  void *words[8];
 };
 
 struct Thread { /* ggml_compute_params, what each of ggml's threads gets, up to the last field that is used */

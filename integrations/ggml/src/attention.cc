@@ -8,8 +8,6 @@
  * at a time: a pass. Other nodes are one pass. */
 #include "attention.h"
 
-#include <fovea/format.h>
-
 #include <cmath>
 #include <cstring>
 
@@ -18,39 +16,29 @@ namespace {
 /* ---- Types of tensors ---- */
 
 struct Storage {
-  int number;        /* of ggml_type */
-  int name;          /* of fovea_type, or of fovea_format_name if a block has several elements */
-  int64_t block;     /* elements of a block */
-  size_t block_size; /* its bytes */
-  fovea_format format;
+  int number, name;   /* of ggml_type; of fovea_type, or of fovea_format_name if a block has several elements */
+  int64_t block;      /* elements of a block */
+  int64_t block_size; /* its bytes */
 
   bool is_coded() const { return block > 1; }
-  size_t unit() const { return is_coded() ? 1 : block_size; } /* of strides: Fovea counts bytes of codes */
+  int64_t unit() const { return is_coded() ? 1 : block_size; } /* of strides: Fovea counts bytes of codes */
 };
 
-struct Storages {
-  Storage all[9] = {{abi::F32, FOVEA_F32, 1, 4, {}},
-                    {abi::F16, FOVEA_F16, 1, 2, {}},
-                    {abi::BF16, FOVEA_BF16, 1, 2, {}},
-                    {abi::Q8_0, FOVEA_FORMAT_Q8_0, 32, 0, {}},
-                    {abi::Q4_0, FOVEA_FORMAT_Q4_0, 32, 0, {}},
-                    {abi::Q4_1, FOVEA_FORMAT_Q4_1, 32, 0, {}},
-                    {abi::Q5_0, FOVEA_FORMAT_Q5_0, 32, 0, {}},
-                    {abi::Q5_1, FOVEA_FORMAT_Q5_1, 32, 0, {}},
-                    {abi::IQ4_NL, FOVEA_FORMAT_IQ4_NL, 32, 0, {}}};
-  Storages() {
-    for (Storage &storage : all) {
-      if (!storage.is_coded()) continue;
-      fovea_format_init(&storage.format, static_cast<fovea_format_name>(storage.name), nullptr);
-      storage.block_size = static_cast<size_t>(fovea_format_bytes(&storage.format, storage.block, nullptr));
-    }
-  }
+constexpr Storage STORAGES[] = {
+    {abi::F32, FOVEA_F32, 1, 4},
+    {abi::F16, FOVEA_F16, 1, 2},
+    {abi::BF16, FOVEA_BF16, 1, 2},
+    {abi::Q8_0, FOVEA_FORMAT_Q8_0, 32, 34},
+    {abi::Q4_0, FOVEA_FORMAT_Q4_0, 32, 18},
+    {abi::Q4_1, FOVEA_FORMAT_Q4_1, 32, 20},
+    {abi::Q5_0, FOVEA_FORMAT_Q5_0, 32, 22},
+    {abi::Q5_1, FOVEA_FORMAT_Q5_1, 32, 24},
+    {abi::IQ4_NL, FOVEA_FORMAT_IQ4_NL, 32, 18},
 };
 
 /* NULL if Fovea has no such type, or rows are not contiguous. */
 const Storage *storage_of(const abi::Tensor *tensor) {
-  static const Storages storages;
-  for (const Storage &storage : storages.all) {
+  for (const Storage &storage : STORAGES) {
     if (storage.number != tensor->type) continue;
     bool fits = tensor->nb[0] == storage.block_size && tensor->ne[0] % storage.block == 0;
     for (int axis = 1; axis < 4; axis++) fits = fits && tensor->nb[axis] % storage.unit() == 0;
@@ -63,20 +51,19 @@ bool is_of(const abi::Tensor *tensor, int number) {
   return tensor->type == number && storage_of(tensor);
 }
 
+char *at(const abi::Tensor *tensor, int64_t i1, int64_t i2, int64_t i3) {
+  return static_cast<char *>(tensor->data) + i1 * tensor->nb[1] + i2 * tensor->nb[2] + i3 * tensor->nb[3];
+}
+
 /* ---- The problem of a pass ---- */
 
-float parameter(const abi::Tensor *node, int index) {
-  float number;
-  memcpy(&number, &node->op_params[index], sizeof number);
-  return number;
-}
+enum { SCALE, MAX_BIAS, SOFTCAP }; /* parameters of a node */
 
 /* Whether the mask is multiplied by slopes, or repeated in a way that strides do not say. */
 bool has_bias(const abi::Tensor *node) {
   const abi::Tensor *q = node->src[0], *mask = node->src[3];
-  if (!mask) return false;
-  return parameter(node, 1) > 0 || (mask->ne[2] != 1 && mask->ne[2] != q->ne[2]) ||
-         (mask->ne[3] != 1 && mask->ne[3] != q->ne[3]);
+  auto is_in_groups = [&](int axis) { return mask->ne[axis] != 1 && mask->ne[axis] != q->ne[axis]; };
+  return mask && (node->op_params[MAX_BIAS] > 0 || is_in_groups(2) || is_in_groups(3));
 }
 
 int64_t rows_of_pass(const abi::Tensor *node) {
@@ -87,7 +74,7 @@ int64_t rows_of_pass(const abi::Tensor *node) {
 
 /* In elements; an axis with one index is repeated. */
 int64_t stride(const abi::Tensor *tensor, int axis, int64_t size) {
-  return tensor->ne[axis] == 1 ? 0 : static_cast<int64_t>(tensor->nb[axis]) / size;
+  return tensor->ne[axis] == 1 ? 0 : tensor->nb[axis] / size;
 }
 
 /* All bytes of equal problems are equal. */
@@ -99,10 +86,10 @@ void describe(const abi::Tensor *node, int64_t rows, fovea_problem *problem) {
   problem->cache.segmented = 1;
   problem->q_strides = {stride(q, 3, 4), stride(q, 2, 4), stride(q, 1, 4)};
   problem->o_strides = {stride(node, 3, 4), stride(node, 1, 4), stride(node, 2, 4)};
-  problem->scale = parameter(node, 0);
-  problem->softcap = parameter(node, 2);
+  problem->scale = node->op_params[SCALE];
+  problem->softcap = node->op_params[SOFTCAP];
   problem->sink = node->src[4] ? FOVEA_SINK_PER_HEAD : FOVEA_SINK_NONE;
-  problem->modes.score = problem->modes.value = fovea_ggml_mode;
+  problem->modes.score = problem->modes.value = fovea_ggml.mode;
   if (!mask) return;
   problem->mask.type = bias ? FOVEA_MASK_F32 : FOVEA_MASK_F16;
   if (bias) problem->mask.strides = {0, rows * k->ne[1], k->ne[1], 1};
@@ -115,40 +102,33 @@ size_t aligned(size_t size) {
   return (size + FOVEA_SCRATCH_ALIGNMENT - 1) & ~size_t{FOVEA_SCRATCH_ALIGNMENT - 1};
 }
 
-size_t bias_size(const fovea_problem &problem) {
-  if (problem.mask.type != FOVEA_MASK_F32) return 0;
-  return static_cast<size_t>(problem.heads * problem.q_len * problem.kv_len) * sizeof(float);
-}
+/* Where parts of a pass's memory begin. It holds the object, its caches, a mask that is written out, plan, run, scratch. */
+struct Parts {
+  size_t bias, plan, run;
 
-size_t caches_size(const fovea_problem &problem) {
-  return static_cast<size_t>(problem.batch) * (sizeof(fovea_sequence) + sizeof(fovea_segment));
-}
-
-size_t measure(const fovea_problem &problem, int workers) {
-  fovea_plan *plan;
-  if (fovea_plan_create(&problem, nullptr, &plan, nullptr) != FOVEA_OK) return 0;
-  const size_t size = FOVEA_SCRATCH_ALIGNMENT + aligned(sizeof(Attention)) + aligned(caches_size(problem)) +
-                      aligned(bias_size(problem)) + aligned(fovea_plan_size(problem.batch)) +
-                      aligned(fovea_run_size(plan)) + fovea_plan_scratch_size(plan, workers);
-  fovea_plan_destroy(plan);
-  return size;
-}
+  explicit Parts(const fovea_problem &problem) {
+    const auto batch = static_cast<size_t>(problem.batch),
+               scores = static_cast<size_t>(problem.heads * problem.q_len * problem.kv_len);
+    bias = aligned(sizeof(Attention)) + aligned(batch * (sizeof(fovea_sequence) + sizeof(fovea_segment)));
+    plan = bias + (problem.mask.type == FOVEA_MASK_F32 ? aligned(scores * sizeof(float)) : 0);
+    run = plan + aligned(fovea_plan_size(problem.batch));
+  }
+};
 
 /* ggml's slopes: powers of one number for as many heads as the largest power of 2, then those halfway between. */
 float slope(const abi::Tensor *node, int64_t head) {
-  const float max_bias = parameter(node, 1);
+  const float max_bias = node->op_params[MAX_BIAS];
   if (max_bias <= 0) return 1;
   int64_t power = 1;
   while (2 * power <= node->src[0]->ne[2]) power *= 2;
-  if (head < power) return powf(powf(2, -max_bias / static_cast<float>(power)), static_cast<float>(head + 1));
-  return powf(powf(2, -max_bias / 2 / static_cast<float>(power)), static_cast<float>(2 * (head - power) + 1));
+  const bool between = head >= power;
+  const float base = powf(2, -(between ? max_bias / 2 : max_bias) / static_cast<float>(power));
+  return powf(base, static_cast<float>(between ? 2 * (head - power) + 1 : head + 1));
 }
-
-} // namespace
 
 /* ---- Nodes ---- */
 
-bool Attention::takes(const abi::Tensor *node) {
+bool fits(const abi::Tensor *node) {
   const abi::Tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *mask = node->src[3],
                     *sinks = node->src[4];
   if (!is_of(node, abi::F32) || !is_of(q, abi::F32) || !storage_of(k) || !storage_of(v) || node->src[5])
@@ -159,22 +139,34 @@ bool Attention::takes(const abi::Tensor *node) {
          v->ne[3] == q->ne[3];
 }
 
+} // namespace
+
+bool Attention::takes(const abi::Tensor *node) {
+  if (fits(node)) return true;
+  const char *k = fovea_ggml.type_name(node->src[1]->type), *v = fovea_ggml.type_name(node->src[2]->type);
+  const char *line = "fovea: attention over K in %s and V in %s, of these shapes, is left to ggml\n";
+  [[maybe_unused]] static const int told = (fovea_ggml.log(abi::LOG_INFO, line, k, v), 0);
+  return false;
+}
+
 size_t Attention::size(const abi::Tensor *node, int workers) {
   constexpr int KEPT = 4; /* models have layers of two kinds or three */
-  static thread_local struct {
-    fovea_problem problem;
-    int workers;
-    size_t size;
-  } kept[KEPT];
-  static thread_local int newest;
+  static thread_local fovea_problem problems[KEPT];
+  static thread_local size_t sizes[KEPT];
+  static thread_local int counts[KEPT], next;
   fovea_problem problem;
   describe(node, rows_of_pass(node), &problem);
-  for (auto &one : kept)
-    if (one.workers == workers && memcmp(&one.problem, &problem, sizeof problem) == 0) return one.size;
-  newest = (newest + 1) % KEPT;
-  memcpy(&kept[newest].problem, &problem, sizeof problem);
-  kept[newest].workers = workers;
-  return kept[newest].size = measure(problem, workers);
+  for (int i = 0; i < KEPT; i++)
+    if (counts[i] == workers && memcmp(&problems[i], &problem, sizeof problem) == 0) return sizes[i];
+  next = (next + 1) % KEPT;
+  memcpy(&problems[next], &problem, sizeof problem);
+  counts[next] = workers, sizes[next] = 0;
+  fovea_plan *plan;
+  if (fovea_plan_create(&problem, nullptr, &plan, nullptr)) return 0;
+  sizes[next] = FOVEA_SCRATCH_ALIGNMENT + Parts(problem).run + aligned(fovea_run_size(plan)) +
+                fovea_plan_scratch_size(plan, workers);
+  fovea_plan_destroy(plan);
+  return sizes[next];
 }
 
 Attention *Attention::in(void *memory, size_t size) {
@@ -185,23 +177,24 @@ Attention *Attention::in(void *memory, size_t size) {
 
 /* ---- Steps ---- */
 
-const fovea_sequence *Attention::fill_sequences(char *memory) const {
+const fovea_sequence *Attention::fill_sequences(char *memory) {
   auto *segments = reinterpret_cast<fovea_segment *>(memory);
   auto *sequences = reinterpret_cast<fovea_sequence *>(segments + problem_.batch);
   for (int64_t i = 0; i < problem_.batch; i++) {
-    auto fill = [&](const abi::Tensor *tensor, void *&data, int64_t &head, int64_t &row, fovea_type &type,
-                    const fovea_format *&format) {
+    auto fill = [&](const abi::Tensor *tensor, fovea_format *own, void *&data, int64_t &head, int64_t &row,
+                    fovea_type &type, const fovea_format *&format) {
       const Storage *storage = storage_of(tensor);
-      data = static_cast<char *>(tensor->data) + static_cast<size_t>(element_ + i) * tensor->nb[3];
-      head = static_cast<int64_t>(tensor->nb[2] / storage->unit());
-      row = static_cast<int64_t>(tensor->nb[1] / storage->unit());
-      if (storage->is_coded()) format = &storage->format;
-      if (!storage->is_coded()) type = static_cast<fovea_type>(storage->name);
+      data = at(tensor, 0, 0, element_ + i);
+      head = tensor->nb[2] / storage->unit();
+      row = tensor->nb[1] / storage->unit();
+      if (!storage->is_coded()) return void(type = static_cast<fovea_type>(storage->name));
+      fovea_format_init(own, static_cast<fovea_format_name>(storage->name), nullptr);
+      format = own;
     };
     fovea_segment one = {};
     one.rows = problem_.kv_len;
-    fill(node_->src[1], one.k, one.k_head, one.k_row, one.k_type, one.k_format);
-    fill(node_->src[2], one.v, one.v_head, one.v_row, one.v_type, one.v_format);
+    fill(node_->src[1], &k_format_, one.k, one.k_head, one.k_row, one.k_type, one.k_format);
+    fill(node_->src[2], &v_format_, one.v, one.v_head, one.v_row, one.v_type, one.v_format);
     segments[i] = one;
     sequences[i] = fovea_sequence_of(&segments[i], 1);
   }
@@ -220,19 +213,17 @@ bool Attention::begin_pass() {
   const int64_t rows = rows_of_pass(node_), left = q->ne[1] - row_;
   rows_ = left < rows ? left : rows;
   describe(node_, rows_, &problem_);
-  const size_t plan_size = fovea_plan_size(problem_.batch), element = static_cast<size_t>(element_);
-  char *caches = reinterpret_cast<char *>(this) + aligned(sizeof *this),
-       *bias = caches + aligned(caches_size(problem_));
-  char *plan = bias + aligned(bias_size(problem_)), *run = plan + aligned(plan_size);
-  if (run > end_ || fovea_plan_create_in(&problem_, nullptr, plan, plan_size, &plan_, nullptr)) return false;
-  const size_t run_size = fovea_run_size(plan_), row = static_cast<size_t>(row_);
+  const Parts parts(problem_);
+  char *memory = reinterpret_cast<char *>(this), *plan = memory + parts.plan, *run = memory + parts.run;
+  if (run > end_ || fovea_plan_create_in(&problem_, nullptr, plan, parts.run - parts.plan, &plan_, nullptr))
+    return false;
+  const size_t run_size = fovea_run_size(plan_);
   char *scratch = run + aligned(run_size);
   if (scratch > end_) return false;
-  bias_ = bias == plan ? nullptr : reinterpret_cast<float *>(bias);
+  bias_ = parts.bias == parts.plan ? nullptr : reinterpret_cast<float *>(memory + parts.bias);
   fovea_tensors tensors;
-  fovea_tensors_init(&tensors, static_cast<char *>(q->data) + element * q->nb[3] + row * q->nb[1], nullptr, nullptr,
-                     static_cast<char *>(node_->data) + element * node_->nb[3] + row * node_->nb[2], nullptr);
-  tensors.cache.sequences = fill_sequences(caches);
+  fovea_tensors_init(&tensors, at(q, row_, 0, element_), nullptr, nullptr, at(node_, 0, row_, element_), nullptr);
+  tensors.cache.sequences = fill_sequences(memory + aligned(sizeof *this));
   tensors.mask = bias_ ? bias_ : mask ? mask->data : nullptr;
   tensors.sink = sinks ? static_cast<float *>(sinks->data) : nullptr;
   if (fovea_run_bind(plan_, &tensors, workers_, scratch, static_cast<size_t>(end_ - scratch), run, run_size, &run_,
@@ -243,6 +234,7 @@ bool Attention::begin_pass() {
 }
 
 void Attention::begin(const abi::Tensor *node, int workers, void *end) {
+  [[maybe_unused]] static const int told = (fovea_ggml.log(abi::LOG_INFO, "fovea: computes attention\n"), 0);
   node_ = node;
   workers_ = workers;
   end_ = static_cast<char *>(end);
@@ -265,13 +257,10 @@ void Attention::next() {
 /* Writes a row of the mask for all heads. */
 void Attention::write_bias(int64_t row) const {
   const abi::Tensor *mask = node_->src[3];
-  const auto *from = static_cast<const char *>(mask->data) +
-                     static_cast<size_t>(element_ % mask->ne[3]) * mask->nb[3] +
-                     static_cast<size_t>(row_ + row) * mask->nb[1];
   for (int64_t head = 0; head < problem_.heads; head++) {
-    const auto *head_from = from + static_cast<size_t>(head % mask->ne[2]) * mask->nb[2];
+    const char *from = at(mask, row_ + row, head % mask->ne[2], element_ % mask->ne[3]);
     float *to = bias_ + (head * rows_ + row) * problem_.kv_len, factor = slope(node_, head);
-    fovea_ggml.f16_to_f32(reinterpret_cast<const uint16_t *>(head_from), to, problem_.kv_len);
+    fovea_ggml.f16_to_f32(reinterpret_cast<const uint16_t *>(from), to, problem_.kv_len);
     for (int64_t key = 0; key < problem_.kv_len; key++) to[key] *= factor;
   }
 }

@@ -5,7 +5,7 @@
 
 #include "door.h"
 
-#include <fovea/cache.h>
+#include <fovea/format.h>
 
 #include <atomic>
 
@@ -35,20 +35,20 @@ public:
 private:
   bool begin_pass();
   void begin_phase(int phase);
-  const fovea_sequence *fill_sequences(char *memory) const;
+  const fovea_sequence *fill_sequences(char *memory);
   void write_bias(int64_t row) const;
 
   std::atomic<int64_t> next_task_;
   int64_t tasks_;
-  int phase_; /* of the plan; -1: rows of the mask are written */
+  int workers_, phase_; /* phase -1: rows of the mask are written; others are the plan's */
   bool failed_;
   const abi::Tensor *node_;
-  int workers_;
   char *end_;
   int64_t element_, row_, rows_; /* of the pass: its first batch element, its rows */
   fovea_problem problem_;
   fovea_plan *plan_;
   fovea_run *run_;
+  fovea_format k_format_, v_format_;
   float *bias_; /* (heads, rows, keys); NULL: the mask is used as it lies */
 };
 

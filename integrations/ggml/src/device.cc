@@ -59,8 +59,7 @@ void free_backend(Backend *self) {
 }
 
 void *init_backend(abi::Device *device, const char *) {
-  static unsigned char guid[16] = {0x2b, 0x91, 0x5e, 0xc4, 0x07, 0x3a, 0x4d, 0x18,
-                                   0xa6, 0x70, 0xf3, 0x0e, 0x8c, 0x55, 0xd9, 0x64};
+  static char guid[] = "fovea, attention"; /* 16 bytes that no other backend has */
   auto *made = static_cast<Backend *>(calloc(1, sizeof(Backend)));
   if (!made) return nullptr;
   const int functions = fovea_ggml.backend_functions;

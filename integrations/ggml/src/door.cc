@@ -9,7 +9,6 @@
 #include <initializer_list>
 
 Ggml fovea_ggml;
-fovea_mode fovea_ggml_mode;
 
 void *fovea_ggml_find(void *place, const char *name) {
   Dl_info info;
@@ -24,11 +23,9 @@ abi::Registry *fovea_ggml_refuse(const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (fovea_ggml.log) {
-    fovea_ggml.log(abi::LOG_ERROR, "fovea: %s; ggml goes on without it\n", text);
-  } else {
-    fprintf(stderr, "fovea: %s; ggml goes on without it\n", text);
-  }
+  const char *line = "fovea: %s; ggml goes on without it\n";
+  if (fovea_ggml.log) fovea_ggml.log(abi::LOG_ERROR, line, text);
+  if (!fovea_ggml.log) fprintf(stderr, line, text);
   return nullptr;
 }
 
@@ -46,6 +43,7 @@ const char *find_functions(void *caller) {
   find(fovea_ggml.log, "ggml_log_internal");
   find(fovea_ggml.version, "ggml_version");
   find(fovea_ggml.op_name, "ggml_op_name");
+  find(fovea_ggml.type_name, "ggml_type_name");
   find(fovea_ggml.graph_n_nodes, "ggml_graph_n_nodes");
   find(fovea_ggml.graph_node, "ggml_graph_node");
   find(fovea_ggml.cpu_buffer_type, "ggml_backend_cpu_buffer_type");
@@ -93,7 +91,7 @@ abi::Registry *take_way() {
   const int way = choice("FOVEA_GGML", ways, 2, "device or threads");
   const int mode = way < 0 ? -1 : choice("FOVEA_GGML_MODE", modes, 3, "exact, bf16 or int8");
   if (mode < 0) return nullptr;
-  fovea_ggml_mode = static_cast<fovea_mode>(mode);
+  fovea_ggml.mode = static_cast<fovea_mode>(mode);
   if (mode != FOVEA_MODE_EXACT) fovea_allow_amx(nullptr); /* the same bits with and without it */
   fovea_library_info info;
   fovea_library_info_init(&info);

@@ -10,6 +10,7 @@
 struct Ggml {
   const char *(*version)();
   const char *(*op_name)(int op);
+  const char *(*type_name)(int type);
   int (*graph_n_nodes)(void *graph);
   abi::Tensor *(*graph_node)(void *graph, int index);
   void *(*cpu_buffer_type)();
@@ -19,14 +20,13 @@ struct Ggml {
   void (*backend_free)(void **backend);
   void (*f16_to_f32)(const uint16_t *from, float *to, int64_t count);
   void (*log)(int level, const char *format, ...);
-  void (*barrier)(void *pool); /* only of the second way */
-  int flash_attention;         /* the number of FLASH_ATTN_EXT */
-  uint64_t views;              /* bits of operations that compute nothing */
-  int backend_functions;       /* of ggml_backend */
+  void (*barrier)(void *pool);            /* only of the second way */
+  int flash_attention, backend_functions; /* the number of FLASH_ATTN_EXT; of a backend */
+  uint64_t views;                         /* bits of operations that compute nothing */
+  fovea_mode mode;                        /* of scores and values */
 };
 
 extern Ggml fovea_ggml;
-extern fovea_mode fovea_ggml_mode; /* of scores and values */
 
 /* door.cc: the function of that name in the library that holds some place, or in what this library is linked to; NULL:
  * there is none. */

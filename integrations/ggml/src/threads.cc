@@ -8,70 +8,62 @@
 namespace {
 
 /* ggml::cpu::tensor_traits and ggml::cpu::extra_buffer_type: virtual functions in this order. */
-class Traits {
-public:
+struct Traits {
   virtual ~Traits() = default;
-  virtual bool work_size(int threads, const abi::Tensor *node, size_t &size);
-  virtual bool compute_forward(abi::Thread *thread, abi::Tensor *node);
-};
 
-class ExtraType {
-public:
+  virtual bool work_size(int threads, const abi::Tensor *node, size_t &size) {
+    const size_t needed = Attention::size(node, threads);
+    if (needed > 0) size = needed;
+    return needed > 0;
+  }
+
+  /* All of ggml's threads come here with the same node. False: ggml's own code computes it, whose scratch ggml reserved
+   * if work_size() returned false. */
+  virtual bool compute_forward(abi::Thread *thread, abi::Tensor *node) {
+    Attention *attention = Attention::in(thread->scratch, thread->scratch_size);
+    if (!attention) return false;
+    void *end = static_cast<char *>(thread->scratch) + thread->scratch_size;
+    if (thread->number == 0) attention->begin(node, thread->count, end);
+    for (;;) {
+      fovea_ggml.barrier(thread->pool);
+      if (attention->failed()) return false;
+      attention->run_tasks(thread->number);
+      if (attention->is_last()) return true;
+      fovea_ggml.barrier(thread->pool);
+      if (thread->number == 0) attention->next();
+    }
+  }
+} traits;
+
+struct ExtraType {
   virtual ~ExtraType() = default;
   virtual bool supports_op(abi::Device *, const abi::Tensor *) { return false; } /* there are no such buffers */
-  virtual Traits *get_tensor_traits(const abi::Tensor *node);
-};
-
-bool Traits::work_size(int threads, const abi::Tensor *node, size_t &size) {
-  const size_t needed = Attention::size(node, threads);
-  if (needed > 0) size = needed;
-  return needed > 0;
-}
-
-/* All of ggml's threads come here with the same node. False: ggml's own code computes it, whose scratch ggml reserved if
- * work_size() returned false. */
-bool Traits::compute_forward(abi::Thread *thread, abi::Tensor *node) {
-  Attention *attention = Attention::in(thread->scratch, thread->scratch_size);
-  if (!attention) return false;
-  void *end = static_cast<char *>(thread->scratch) + thread->scratch_size;
-  if (thread->number == 0) attention->begin(node, thread->count, end);
-  for (;;) {
-    fovea_ggml.barrier(thread->pool);
-    if (attention->failed()) return false;
-    attention->run_tasks(thread->number);
-    if (attention->is_last()) return true;
-    fovea_ggml.barrier(thread->pool);
-    if (thread->number == 0) attention->next();
+  virtual Traits *get_tensor_traits(const abi::Tensor *node) {
+    return node->op == fovea_ggml.flash_attention && Attention::takes(node) ? &traits : nullptr;
   }
-}
+} extra;
 
-Traits traits;
-
-Traits *ExtraType::get_tensor_traits(const abi::Tensor *node) {
-  return node->op == fovea_ggml.flash_attention && Attention::takes(node) ? &traits : nullptr;
-}
-
-ExtraType extra;
-abi::BufferType type;
+/* ggml_backend_buffer_type: name, alloc_buffer, alignment, three optional functions, device, context. */
+struct BufferType {
+  void *words[8];
+} type = {{reinterpret_cast<void *>(+[](void *) { return "FOVEA"; }),
+           reinterpret_cast<void *>(+[](void *, size_t) -> void * { return nullptr; }),
+           reinterpret_cast<void *>(+[](void *) { return size_t{64}; })}};
 
 } // namespace
 
 bool fovea_ggml_hook_threads() {
-  if (type.words[0]) return true; /* the plugin was loaded before */
+  if (type.words[6]) return true; /* the plugin was loaded before */
   /* The CPU backend may be in a library of its own, of any name. */
   abi::Device *cpu = fovea_ggml.dev_by_type(abi::DEVICE_CPU);
   void *place = reinterpret_cast<void *>(cpu->get_name), *barrier = fovea_ggml_find(place, "ggml_barrier");
   void *list = fovea_ggml_find(place, "_Z39ggml_backend_cpu_get_extra_buffer_typesv");
   if (!barrier || !list) return false;
   fovea_ggml.barrier = reinterpret_cast<void (*)(void *)>(barrier);
-  auto get_name = +[](void *) { return "FOVEA"; };
-  auto get_nothing = +[](void *, size_t) -> void * { return nullptr; };
-  auto get_alignment = +[](void *) { return size_t{64}; };
-  type = {{reinterpret_cast<void *>(get_name), reinterpret_cast<void *>(get_nothing),
-           reinterpret_cast<void *>(get_alignment), nullptr, nullptr, nullptr, cpu, &extra}};
+  type.words[6] = cpu, type.words[7] = &extra;
   /* Programs that ask for the types get a copy, which the first call makes: theirs are buffers for weights. */
   void *copy = cpu->registry->get_proc_address(cpu->registry, "ggml_backend_dev_get_extra_bufts");
-  if (copy) reinterpret_cast<abi::BufferType **(*)(abi::Device *)>(copy)(cpu);
-  reinterpret_cast<std::vector<abi::BufferType *> &(*)()>(list)().push_back(&type);
+  if (copy) reinterpret_cast<void *(*)(abi::Device *)>(copy)(cpu);
+  reinterpret_cast<std::vector<BufferType *> &(*)()>(list)().push_back(&type);
   return true;
 }

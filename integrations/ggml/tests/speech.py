@@ -5,13 +5,12 @@ whisper.cpp is the package pywhispercpp. Its log, which names the backends that 
 """
 
 import argparse
-import ctypes
-import pathlib
-import re
 
 import _pywhispercpp  # noqa: F401 (loads whisper.cpp and its ggml)
 import numpy
 from pywhispercpp.model import Model
+
+import loading
 
 
 def main():
@@ -20,10 +19,7 @@ def main():
     parser.add_argument("--plugin")
     arguments = parser.parse_args()
     if arguments.plugin:
-        mapped = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
-        load = ctypes.CDLL(re.search(r"/\S*/libggml-[0-9a-f]{8}\.so\S*", mapped)[0]).ggml_backend_load
-        load.restype = ctypes.c_void_p
-        load(arguments.plugin.encode())
+        loading.load(arguments.plugin)
     model = Model(arguments.model, n_threads=2)
     print(len(model.transcribe(numpy.zeros(16000, numpy.float32))))
 

@@ -22,8 +22,8 @@ TAKEN = [name for name in nodes.CASES if name != "falls_through"]
 def run(libraries, *words, **variables):
     """The lines of nodes.py, and the text of its log."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("FOVEA_GGML", "FOVEA_ISA"))}
-    done = subprocess.run([sys.executable, nodes.__file__, libraries, *map(str, words)], env=clean | variables, check=True,
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([sys.executable, nodes.__file__, libraries, *map(str, words)], env=clean | variables,
+                          check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.stdout.split("\n"), done.stderr
 
 
@@ -164,8 +164,18 @@ def test_a_second_ggml_of_the_process_is_refused():
               "print([bool(ggml('ggml_backend_load', sys.argv[3].encode())) for ggml in (first, first, second)])")
     words = [str(word) for word in (VERSIONS["0.9.4"], VERSIONS[NEWEST], PLUGIN)]
     done = subprocess.run([sys.executable, "-c", script, *words], cwd=pathlib.Path(nodes.__file__).parent, check=True,
-                          text=True, env=os.environ | {"FOVEA_GGML": "threads"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                          text=True, env=os.environ | {"FOVEA_GGML": "threads"}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
     assert done.stdout == "[True, True, False]\n" and "another one has loaded it" in done.stderr
+
+
+@pytest.mark.parametrize("way", ["device", "threads"])
+def test_one_line_tells_what_is_left_to_ggml(way):
+    cases = ["falls_through", "f16", "falls_through", "q8_0"]
+    _, log = run(VERSIONS[NEWEST], "--plugin", PLUGIN, "--threads", 1, 2, "--cases", *cases, FOVEA_GGML=way)
+    said = [line for line in log.split("\n") if line.startswith("fovea: ")][1:]
+    assert sorted(said) == ["fovea: attention over K in q4_K and V in f16, of these shapes, is left to ggml",
+                            "fovea: computes attention"]
 
 
 def test_only_one_symbol_is_exported():

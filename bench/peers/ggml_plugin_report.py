@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""A table of llama.cpp with the plugin for ggml and without, from a run of ggml_plugin.py.
+
+    ggml_plugin_report.py run.json           the table (Markdown) on stdout
+    ggml_plugin_report.py run.json --keep    also keeps the run in bench/results
+    ggml_plugin_report.py run.json --bars    the bars that the run missed, in place of the table
+"""
+
+import argparse
+import pathlib
+import shutil
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+import kept  # noqa: E402 (of bench)
+import language_models  # noqa: E402 (of bench)
+import measurements  # noqa: E402 (of bench)
+import plugins  # noqa: E402 (of bench)
+from beside import Beside  # noqa: E402 (of bench)
+
+# ggml takes this many times as long, in its best setting, by test and type of the cache.
+BARS = {("prefill/4096", "f16"): 1.3, ("prefill/4096", "q8_0"): 2.0,
+        ("decode/32_after16384", "f16"): 1.2, ("decode/32_after16384", "q8_0"): 1.2,
+        **{(test, kind): 0.98 for test in ("prefill/64", "decode/32_after64") for kind in ("f16", "q8_0")}}
+MOST_MILLISECONDS = 20
+
+
+def bars_of(run):
+    """(what, measured, bar, whether it is reached), of exact mode in both ways."""
+    for name, kind, threads in run.results:
+        for title in ("in ggml's threads", "as a device") if (name, kind) in BARS else ():
+            found, least = plugins.ratio_to_own(run, (name, kind, threads), plugins.SPEEDS[title]), BARS[name, kind]
+            what = f"{language_models.in_words(name, kind)}, {title}, {kept.threads_in_words(threads)}"
+            yield what, f"{found:.2f} x", f">= {least:.2f}", found >= least
+    for way, entry in run.results[plugins.LOADING]["entries"].items():
+        found = entry["milliseconds"][0]
+        yield f"loading, {way}", f"{found:.2g} ms", f"<= {MOST_MILLISECONDS} ms", found <= MOST_MILLISECONDS
+
+
+def markdown(run):
+    context = run.context
+    versions = ", ".join(f"{name} {version}" for name, version in context["versions"].items())
+    lines = [f"{context['cpu']}, {context['num_cpus']} cores ({', '.join(context['instructions'])}), {run.date}. "
+             f"{versions}. Medians of interleaved rounds.", "", *plugins.lines(run), ""]
+    if context["others_share"] > 0.02:
+        lines += [f"Other programs took {100 * context['others_share']:.0f} % of the machine meanwhile.", ""]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=pathlib.Path, help="JSON of ggml_plugin.py")
+    kept.add_options(parser)
+    arguments = parser.parse_args()
+    run = Beside(arguments.run)
+    if arguments.bars:
+        kept.print_bars(bars_of(run))
+    print(markdown(run), end="")
+    if arguments.keep:
+        slug = measurements.Run(run.date, run.context).cpu_slug
+        shutil.copyfile(arguments.run, kept.RESULTS / f"ggml_plugin-peers-{slug}.json")
+        kept.write_pages()
+
+
+if __name__ == "__main__":
+    main()
