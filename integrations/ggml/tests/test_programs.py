@@ -32,7 +32,7 @@ def run(*words, way=None, **variables):
                           stderr=subprocess.PIPE)
     log = done.stderr.decode(errors="replace")
     assert ("fovea: attention by Fovea" in log) == bool(way)
-    return done.stdout.decode(), log
+    return done.stdout.decode(errors="replace"), log
 
 
 def computes(log):
@@ -65,8 +65,8 @@ def read(file, cache, threads, way, flash=1):
     return (float(perplexity), text, digest), log
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("cache", NEAR)
+@pytest.mark.parametrize("name, cache", [(name, cache) for name in MODELS for cache in NEAR
+                                         if name == "made" or cache.startswith("f")])  # heads of 8 dims have no blocks
 def test_a_text_has_one_answer_and_its_perplexity_is_ggmls(models, name, cache):
     """All logits are equal byte for byte, for each way and number of threads: in batches of equal sizes ggml's own
     products do not depend on threads either."""
@@ -77,7 +77,7 @@ def test_a_text_has_one_answer_and_its_perplexity_is_ggmls(models, name, cache):
     (perplexity, text, digest), _ = found[0]
     assert digest != own[2]
     assert perplexity == pytest.approx(own[0], rel=NEAR[cache])
-    if name == "stories260K" and cache.startswith("f"):
+    if name == "stories260K":
         assert ("Once upon a time" + text).startswith(STORY)
         assert text == own[1]
 
@@ -89,6 +89,9 @@ def test_automatic_flash_attention_stays_on_in_threads_alone(models):
 
 
 def test_ggmls_own_test_of_operations():
-    said, log = run(os.environ["FOVEA_GGML_OPERATIONS"], "test", "-b", "FOVEA", "-o", "FLASH_ATTN_EXT", way="device")
+    """The attention of up to 256 keys: of more, ggml's reference takes minutes."""
+    words = [os.environ["FOVEA_GGML_OPERATIONS"], "test", "-b", "FOVEA", "-o", "FLASH_ATTN_EXT", "-p",
+             "kv=(17|64|96|113|128|256),"]
+    said, log = run(*words, way="device")
     passed, count = map(int, re.search(r"(\d+)/(\d+) tests passed", said).groups())
     assert passed == count > 1000 and "Backend FOVEA: " in said and computes(log)
