@@ -36,7 +36,8 @@ lint_tidy() { # files
 # Only files that the preset builds are in its list of compilations.
 tidied_sources() {
   c_files | grep '\.c$' | grep -v -e ^examples/embed/ -e ^examples/own_threads/ -e ^examples/pthreadpool/ \
-    -e ^examples/ring/ -e ^tests/processes/ -e ^tests/install/ -e ^tests/documents/
+    -e ^examples/ring/ -e ^tests/processes/ -e ^tests/install/ -e ^tests/documents/ -e ^integrations/ \
+    -e ^bench/peers/llama_speeds.c
 }
 
 installed_lint_versions() {

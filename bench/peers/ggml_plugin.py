@@ -120,8 +120,8 @@ class Contest:
             yield {"name": name, "type": self.cache, "threads": self.threads, "entries": entries}
 
 
-def loading(milliseconds):
-    return {"name": "loading", "type": "", "threads": 1, "entries": {
+def loading(milliseconds, threads):
+    return {"name": "loading", "type": "", "threads": threads, "entries": {
         way: {"milliseconds": measure.short(Value.of(found))} for way, found in milliseconds.items()}}
 
 
@@ -140,7 +140,7 @@ def run(arguments, program):
             contest.run_round(number, program)
         results = [result for contest in contests for result in contest.results()]
         versions = {"fovea": argparse.Namespace(version=program.fovea), "llama.cpp": program}
-        measure.save(arguments, versions, [*results, loading(milliseconds)], others)
+        measure.save(arguments, versions, [*results, loading(milliseconds, arguments.threads[0])], others)
     progress.clear()
 
 
@@ -165,7 +165,8 @@ def main():
         parser.error("--out is needed")
     arguments.library = arguments.plugin
     program = LlamaCpp(arguments, measure.environment(arguments))
-    program.prepare(arguments)
+    if arguments.prepare or arguments.deep_rounds:
+        program.prepare(arguments)
     if not arguments.prepare:
         run(arguments, program)
 

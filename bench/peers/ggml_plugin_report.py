@@ -32,7 +32,7 @@ def bars_of(run):
             found, least = plugins.ratio_to_own(run, (name, kind, threads), plugins.SPEEDS[title]), BARS[name, kind]
             what = f"{language_models.in_words(name, kind)}, {title}, {kept.threads_in_words(threads)}"
             yield what, f"{found:.2f} x", f">= {least:.2f}", found >= least
-    for way, entry in run.results[plugins.LOADING]["entries"].items():
+    for way, entry in plugins.loading(run).items():
         found = entry["milliseconds"][0]
         yield f"loading, {way}", f"{found:.2g} ms", f"<= {MOST_MILLISECONDS} ms", found <= MOST_MILLISECONDS
 
