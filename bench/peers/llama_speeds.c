@@ -52,7 +52,7 @@ static int compare(const void *first, const void *second) {
 
 /* The median of repeats, each into an empty cache. */
 static double prefill(int count) {
-  double seconds[MOST_REPEATS], all = 0;
+  double seconds[MOST_REPEATS] = {0}, all = 0;
   int repeats = 0;
   while (repeats < MOST_REPEATS && all < ENOUGH) {
     llama_memory_clear(llama_get_memory(context), 0);

@@ -97,8 +97,9 @@ static bool encode_piece(struct work *work, const char *text, int64_t *count, st
 /* The tokens of a piece of at most *size bytes: about as much as the model can read at once. */
 static bool cut_piece(struct work *work, const char *text, size_t *size, int64_t *count, struct failure *failure) {
   const int64_t longest = work->longest;
-  char *piece = malloc(2 * *size + 2), *back = piece + *size + 1;
+  char *piece = malloc(2 * *size + 2);
   if (!piece) return refuse(failure, "no memory for %zu bytes", *size);
+  char *back = piece + *size + 1;
   bool done = true;
   for (;;) {
     memcpy(piece, text, *size);

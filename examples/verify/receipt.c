@@ -34,7 +34,7 @@ char *receipt_place(const struct receipt *receipt, int64_t position, int64_t lay
 
 char *receipt_text(const struct receipt *r, struct failure *failure) {
   const size_t room = 512 + 12 * (size_t)r->count + (size_t)(receipt_rows(r) * (32 + (r->layers + 1) * HASH_TEXT));
-  char *text = malloc(room), *at = text, *end = text + room;
+  char *text = malloc(room), *at = text, *end = text ? text + room : NULL;
   if (!text) return refuse(failure, "no memory for a receipt of %zu bytes", room), NULL;
   at += snprintf(at, (size_t)(end - at),
                  "fovea receipt 1\ncontract 1.0 %s\nweights %s\ncache %s\ntemperature %a\nseed %" PRId64
