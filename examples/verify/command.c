@@ -74,8 +74,9 @@ static const char *write_pieces(const void *what, const char *path) {
   const struct pieces *pieces = what;
   FILE *file = fopen(path, "wb");
   if (!file) return strerror(errno);
-  const bool done = fwrite(pieces->first, 1, pieces->first_size, file) == pieces->first_size &&
-                    fwrite(pieces->second, 1, pieces->second_size, file) == pieces->second_size;
+  const bool done =
+      fwrite(pieces->first, 1, pieces->first_size, file) == pieces->first_size &&
+      (pieces->second_size == 0 || fwrite(pieces->second, 1, pieces->second_size, file) == pieces->second_size);
   return fclose(file) != 0 || !done ? "it could not be written" : NULL;
 }
 

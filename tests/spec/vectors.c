@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT = 4096, PATH = 1024 };
+enum { TEXT = 4096, PATH = 1024, NAME = 128 };
 
 static const struct {
   const char *descr;
@@ -19,7 +19,7 @@ static struct {
   const char *directory;
   FILE *manifest;
   int vectors;
-  const char *name; /* of the vector that is open */
+  char name[NAME]; /* of the vector that is open */
   char parameters[TEXT], inputs[TEXT], expected[TEXT];
 } out;
 
@@ -75,7 +75,7 @@ void vectors_close(void) {
 
 void vector_begin(const char *name, const char *computes, const char *clauses) {
   char path[PATH];
-  out.name = name;
+  snprintf(out.name, sizeof out.name, "%s", name);
   out.inputs[0] = out.expected[0] = out.parameters[0] = '\0';
   snprintf(path, sizeof path, "%s/%s", out.directory, name);
   if (mkdir(path, 0777) != 0) { /* a second vector of this name, too */
