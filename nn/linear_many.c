@@ -11,8 +11,6 @@
 #include "linear_finish.h"
 #include "quantised.h"
 
-#include <math.h>
-
 enum { LINE = 64, FEW_TILES = 2 }; /* bytes of a cache line; tiles that have more to fetch than one stream */
 
 static size_t padded_floats(int64_t count) {
@@ -68,17 +66,19 @@ int64_t fovea_nn_many_tasks(const fovea_nn_many *many) {
 /* How much more than their share of tiles, or of groups, some worker has: they are whole. */
 static double unevenness(double count, double blocks, double rounds) {
   const double share = count / blocks * rounds;
-  return ceil(share) / share;
+  const double whole = (double)(int64_t)share;
+  return (whole < share ? whole + 1 : whole) / share;
 }
 
 /* How long so many workers take: in each round, each computes a task. */
-static double time_of(const fovea_nn_many *many, double row_blocks, double columns, double workers) {
-  const double tiles = (double)many->tiles, groups = (double)many->groups, tasks = row_blocks * columns;
+static double time_of(const fovea_nn_many *many, int64_t row_blocks, int64_t columns, int workers) {
+  const double tiles = (double)many->tiles, groups = (double)many->groups, tasks = (double)(row_blocks * columns);
   const double group_cost = weights_are_copied(many->linear) ? COPY_COST : GROUP_COST;
-  const double all = tiles * groups + TILE_COST * tiles * columns + group_cost * groups * row_blocks;
-  const double rounds = ceil(tasks / workers);
-  return (rounds + WAIT) * all / tasks * unevenness(tiles, row_blocks, rounds) *
-         unevenness(groups, columns, rounds);
+  const double all =
+      tiles * groups + TILE_COST * tiles * (double)columns + group_cost * groups * (double)row_blocks;
+  const double rounds = (double)fovea_nn_parts_of(row_blocks * columns, workers);
+  return (rounds + WAIT) * all / tasks * unevenness(tiles, (double)row_blocks, rounds) *
+         unevenness(groups, (double)columns, rounds);
 }
 
 /* Cuts tasks of at most the rows and outputs of now as is fastest. Not inlined: nothing moves out of the contract's
@@ -93,10 +93,10 @@ __attribute__((noinline)) static void share_out(fovea_nn_many *many, int workers
   const int64_t more = least + INT64_C(2) * workers; /* or few tasks may be left for the last round */
   const int64_t most = more > some ? more : some;
   const int64_t limit = worth < most ? worth : most;
-  double best = time_of(many, (double)least_blocks, (double)least_columns, workers);
+  double best = time_of(many, least_blocks, least_columns, workers);
   for (int64_t columns = least_columns; columns <= many->groups && columns * least_blocks <= limit; columns *= 2) {
     for (int64_t blocks = least_blocks; blocks <= many->tiles && columns * blocks <= limit; blocks++) {
-      const double time = time_of(many, (double)blocks, (double)columns, workers);
+      const double time = time_of(many, blocks, columns, workers);
       if (time >= best) continue;
       best = time;
       many->row_blocks = blocks;
