@@ -11,7 +11,7 @@
  * the stack: 41 KB. */
 enum {
   FOVEA_NN_MANY_LEAST_ROWS = 8,
-  FOVEA_NN_TASK_ROWS = 84, /* whole register tiles of every set */
+  FOVEA_NN_TASK_ROWS = 84,
   FOVEA_NN_COPIED_ROWS = 8,
   FOVEA_NN_COPIED_PANELS = 2,
   /* Groups of outputs of a task of few rows and quantised weights. */

@@ -41,7 +41,8 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
                                     const fovea_nn_kernels *kernels, const fovea_nn_pair_kernels *pairs,
                                     int workers) {
   fovea_nn_linear_job job = {.linear = linear, .rows = rows, .kernels = kernels, .pairs = pairs};
-  const int64_t blocks = (rows->rows + FOVEA_NN_TASK_ROWS - 1) / FOVEA_NN_TASK_ROWS;
+  const int64_t most = FOVEA_NN_TASK_ROWS / kernels->row_step * kernels->row_step;
+  const int64_t blocks = (rows->rows + most - 1) / most;
   const int x_copied = rows->x_type != FOVEA_F32, few = rows->rows <= FOVEA_NN_FEW_ROWS;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const int weights_copied = !in_panels || (linear->weight_type != FOVEA_F32 && !few);
