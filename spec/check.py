@@ -15,30 +15,14 @@ import formats  # noqa: E402
 import layers  # noqa: E402
 import rotary  # noqa: E402
 import arithmetic  # noqa: E402
-from arithmetic import fma, stored, widened  # noqa: E402
+from arithmetic import stored, widened  # noqa: E402
 
 
 def computation(vector):
-    """The function of the vector's name in its module, or the function that it says."""
-    name = {"mode": "attention"}.get(vector["computes"], vector["computes"])
-    if name == "function":
-        module = next(module for module in (arithmetic, attention, layers) if hasattr(module, vector["name"]))
-        return lambda p, arrays: {"y": getattr(module, vector["name"])(arrays["x"])}
-    if name == "fused":
-        return lambda p, arrays: {"y": fma(arrays["a"], arrays["b"], arrays["c"])}
-    if name == "hadamard":
-        return lambda p, arrays: {"y": formats.hadamard(arrays["x"], p["block"])}
-    if name == "multi_head":
-        return lambda p, arrays: layers.multi_head(p, arrays, "", arrays["x"], arrays.get("memory", arrays["x"]),
-                                                   arrays.get("residual", np.float32(0)))
-    if name == "buckets":
-        return lambda p, arrays: {"bucket": [attention.bucket(int(d), p["buckets"], p["max_distance"], p["both"])
-                                             for d in arrays["d"]]}
-    if name == "norm":
-        return lambda p, arrays: {"y": layers.norm(arrays["x"], p, arrays)}
-    if name == "softmax":
-        return lambda p, arrays: {"y": np.array([layers.softmax(x) for x in arrays["x"]])}
-    return next(getattr(module, name) for module in (attention, formats, layers, rotary) if hasattr(module, name))
+    """The function of the name that the vector has, or that it computes."""
+    name = {"mode": "attention", "function": vector["name"], "fused": "fma"}.get(vector["computes"], vector["computes"])
+    modules = (arithmetic, attention, formats, layers, rotary)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def differences(folder, vector):
@@ -48,7 +32,8 @@ def differences(folder, vector):
     parameters = {key: float.fromhex(value) if "0x" in str(value) else value
                   for key, value in vector["parameters"].items()}
     inputs = {name: widened(load[name]) if load[name].dtype in number else load[name] for name in vector["inputs"]}
-    results = computation(vector)(parameters, inputs)
+    results = computation(vector)(**parameters, **inputs)
+    results = results if isinstance(results, dict) else {vector["expected"][0]: results}
     for name in vector["expected"]:
         expected, result = load[name], np.asarray(results[name])
         result = stored(result, expected.dtype) if expected.dtype in number else result.astype(expected.dtype)

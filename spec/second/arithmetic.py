@@ -1,10 +1,10 @@
-"""Sections 1 and 4 to 6 of docs/numerics.md, the sigmoid of section 13, and E of section 16: numbers of f32, one
-rounding for each operation. NumPy's +, -, *, / and sqrt of float32 are IEEE operations. What touches an array stays
-float32: F and c make constants."""
+"""Sections 1 and 4 to 6 of docs/numerics.md, the functions of sections 13 and 16, L2 and L11, and the sums that all
+else is made of: numbers of f32, one rounding for each operation. NumPy's +, -, *, / and sqrt of float32 are IEEE
+operations. What touches an array stays float32: F and c make constants."""
 
-import functools
 import json
 import pathlib
+from functools import reduce
 
 import numpy as np
 
@@ -17,40 +17,48 @@ def c(text):
     return F(float.fromhex(text))
 
 
-def fma(a, b, addend):
+def fma(a, b, c):
     """The product is exact in double. The sum is rounded to odd there: if it is not exact and its last bit is 0, the
     neighbour towards the exact sum takes its place. So the second rounding is as if it were the only one."""
-    a, b, addend = (np.asarray(x, F).astype(np.float64) for x in (a, b, addend))
-    product = a * b
-    total = np.asarray(product + addend)
+    a, b, c = (np.asarray(x, F).astype(np.float64) for x in (a, b, c))
+    product, total = a * b, np.asarray(a * b + c)
     part = total - product
-    rest = (product - (total - part)) + (addend - part)
+    rest = (product - (total - part)) + (c - part)
     moves = (rest != 0) & (total.view(np.int64) & 1 == 0) & np.isfinite(total)
     return np.where(moves, np.nextafter(total, np.where(rest > 0, np.inf, -np.inf)), total).astype(F)
 
 
-def chain(pairs, r=F(0)):
-    """r = fma(a, b, r) for each pair in turn."""
-    return functools.reduce(lambda r, pair: fma(*pair, r), pairs, r)
+def chain(a, b, r=F(0)):
+    """r = fma(a, b, r) for the last dims of a and b, ascending."""
+    return reduce(lambda r, pair: fma(*pair, r), zip(np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)), r)
 
 
-def horner(coefficients, x):
-    return functools.reduce(lambda value, coefficient: fma(value, x, coefficient), map(c, coefficients))
+def groups(parts, count):
+    return [parts[at : at + count] for at in range(0, len(parts), count)]
 
 
-def power(n):
-    """2^n. What becomes of NaN does not matter: the other factor is NaN, too."""
-    return np.ldexp(F(1), np.nan_to_num(n).astype(np.int32))
+def pieces(a, b, order=lambda d: d ^ 1):
+    """Chains over 128 of the last dims of a and b each, 1, 0, 3, 2, ...; with None for the order ascending."""
+    places = [sorted(piece, key=order) for piece in groups(range(a.shape[-1]), 128)]
+    return [chain(a[..., at], b[..., at]) for at in places]
 
 
-def sixteen(a, b=None, places=None):
-    """Sixteen sums from +0, of a or of products of a and b in order, each to the sum of its place mod 16; folded."""
-    sums = [F(0)] * 16
-    for at, place in enumerate(range(len(a)) if places is None else places):
-        sums[place % 16] = sums[place % 16] + a[at] if b is None else fma(a[at], b[at], sums[place % 16])
-    for half in (8, 4, 2, 1):
-        sums = [sums[i] + sums[i + half] for i in range(half)]
-    return sums[0]
+def dot(a, b, *order):
+    """Section 3, step 1."""
+    return reduce(np.add, pieces(a, b, *order))
+
+
+def sixteen(a, b=F(1)):
+    """Sums of products of the last dims of a and b, each dim in the sum of its number mod 16; folded into one dim."""
+    a, b = np.broadcast_arrays(a, b)
+    sums = [chain(a[..., i::16], b[..., i::16]) for i in range(16)]
+    return reduce(lambda sums, half: list(map(np.add, sums[:half], sums[half:])), (8, 4, 2, 1), sums)[0][..., None]
+
+
+def tree(parts, merge=np.add, finish=lambda span: span, count=16):
+    """Blocks merge into spans, and these as a binary tree."""
+    parts = [finish(reduce(merge, span)) for span in groups(parts, count)]
+    return parts[0] if len(parts) == 1 else tree(parts, merge, count=2)
 
 
 def canonical(x):
@@ -67,18 +75,37 @@ def bf16_bits(x):
     return np.where(np.isnan(x), 0x7FC0, (bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-def stored(x, dtype):
+def half(x):
+    return np.asarray(x, F).astype(np.float16).astype(F)
+
+
+def stored(x, to):
     """A result as it is written (section 3, step 6): f32, f16, or the bits of bf16."""
-    if dtype != np.uint16:
-        return canonical(x).astype(dtype) + dtype.type(0)
-    return np.where(bf16_bits(x) == 0x8000, 0, bf16_bits(canonical(x))).astype(np.uint16)
+    return bf16_bits(canonical(widened(bf16_bits(x)))) if to == np.uint16 else canonical(x).astype(to) + to.type(0)
+
+
+def horner(coefficients, x):
+    return reduce(lambda value, coefficient: fma(value, x, coefficient), map(c, coefficients))
+
+
+def power(n):
+    """2^n. What becomes of NaN does not matter: the other factor is NaN, too."""
+    return np.ldexp(F(1), np.nan_to_num(n).astype(np.int32))
+
+
+def relu(x):
+    return np.where(x < 0, F(0), x)
+
+
+def leaky(x, slope):
+    return np.where(x > 0, x, x * F(slope))
 
 
 LOG2E, LN2, SHIFT = c("0x1.715476p+0"), c("0x1.62e43p-1"), c("0x1.8p+23")
 
 
-def mode_exp2(x, constants="mode exp2"):
-    return horner(CONSTANTS[constants], x - np.rint(x)) * power(np.rint(x))
+def mode_exp2(x, name="mode exp2"):
+    return horner(CONSTANTS[name], x - np.rint(x)) * power(np.rint(x))
 
 
 def exp2(x):
@@ -100,26 +127,77 @@ def tanh_parts(a):
 
 
 def tanh(x):
-    x = np.asarray(x, F)
     s, g, q = tanh_parts(np.minimum(np.abs(x), F(10)))
     y, e = fma(g, q, F(1) - s), fma(-g, q, s)
     r = fma(fma(c("0x1.4afd64p-2"), y, c("0x1.4afd78p-3")), y, c("0x1.0295fap-1"))
     r = r * fma(-(F(1) + e), r, c("0x1.0001acp+1"))
-    t = y * r
-    return np.copysign(fma(fma(-t, e, y - t), r, t), x)
+    return np.copysign(fma(fma(-(y * r), e, y - y * r), r, y * r), x)
+
+
+def elu(x):
+    s, g, q = tanh_parts(np.minimum(np.abs(x) * F(0.5), F(10)))
+    return np.where(x < 0, fma(-g, q, s - F(1)), x)
 
 
 def normaliser_sigmoid(x):
     a = np.minimum(np.abs(x), F(110))
     w = a * -LOG2E
-    w_rest = fma(a, c("-0x1.4ae0cp-26"), fma(a, -LOG2E, -w))
     k = np.where(w < F(-64), F(64), F(0))
     e = exp2(w + k)
-    e_rest = e * (w_rest * LN2)
-    b = e * power(-k)
+    e_rest, b = e * (fma(a, c("-0x1.4ae0cp-26"), fma(a, -LOG2E, -w)) * LN2), e * power(-k)
     d = F(1) + b
-    d_rest = fma(e_rest, power(-k), (F(1) - d) + b)
+    d_rest, i = fma(e_rest, power(-k), (F(1) - d) + b), F(1) / d
     top, top_rest = np.where(x < 0, e, F(1)), np.where(x < 0, e_rest, F(0))
-    i = F(1) / d
     y = fma(fma(-(top * i), d_rest, fma(-(top * i), d, top)) + top_rest, i, top * i)
     return np.where(x < 0, y * power(-k), y)
+
+
+def reduced(w):
+    """n and f of D(w), L2."""
+    n = fma(w, -LOG2E, SHIFT) - SHIFT
+    return n, fma(n, c("-0x1.05c61p-29"), fma(n, LN2, w))
+
+
+def quotient(x, n, f, name="exp"):
+    """x / (1 + 2^n e^-f)."""
+    P = power(n - F(32))
+    S = P + F(2**-32)
+    return x / (fma(P * f, horner(CONSTANTS[name], f), (P - S) + F(2**-32)) + S) * F(2**-32)
+
+
+def sigmoid(x):
+    return quotient(F(1), *reduced(np.clip(x, F(-110), F(32))))
+
+
+def silu(x):
+    a = np.clip(x, F(-110), F(32))
+    return np.where(x < F(32), quotient(a, *reduced(a)), x)
+
+
+def exp(x):
+    """With the numbers of e^-f, whose sign is turned around: f, and so the polynomial."""
+    n, f = reduced(-np.clip(x, F(-87), F(89)))
+    return np.where(x < F(-86.5), F(0), fma(horner(CONSTANTS["exp"], f), f, F(1)) * power(n - F(1)) * F(2))
+
+
+def gelu_tanh(x):
+    a, root = np.clip(x, c("-0x1.59999ap+3"), F(6)), c("0x1.65d26p+4")
+    s = fma(a, a, root)
+    w = a * s
+    w_rest = fma(a, fma(a, a, root - s) + c("-0x1.226128p-20"), fma(a, s, -w))
+    n = fma(w, c("-0x1.a5a7dp-4"), SHIFT) - SHIFT
+    f = fma(n, c("0x1.36dap+3"), w) + fma(n, c("-0x1.549446p-16"), w_rest)
+    return np.where(x < F(6), quotient(a, n, f, "gelu_tanh"), x)
+
+
+def gelu(x):
+    b = np.clip(np.nan_to_num(x), F(-14.5), F(6))
+    a, sign = np.abs(b), np.where(x < 0, F(-1), F(1))
+    fraction, i = np.frexp(a + F(1))
+    pieces_of_w = np.array([list(map(c, piece)) for piece in CONSTANTS["gelu pieces"]])
+    node, v, *p = np.moveaxis(pieces_of_w[4 * (i - 1) + ((fraction - F(0.5)) * F(8)).astype(int)], -1, 0)
+    f, z, v = a - node, b * a, v * sign
+    q = reduce(lambda q, coefficient: fma(q, f, coefficient), p[::-1])
+    n = fma(fma(f * sign, p[0], z + v), c("-0x1.715476p-1"), SHIFT) - SHIFT
+    r = (z + fma(n, c("0x1.62e4p+0"), v)) + fma(f * sign, q, fma(n, c("0x1.7f7d1cp-19"), fma(b, a, -z)))
+    return np.where(x < F(6), quotient(b, n, r, "gelu"), x)
