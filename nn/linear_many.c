@@ -63,7 +63,7 @@ int64_t fovea_nn_many_tasks(const fovea_nn_many *many) {
   return product(many->row_blocks, many->columns);
 }
 
-/* How much more than their share of tiles, or of groups, some worker has: they are whole. */
+/* How much more than their share of pairs of rows, or of groups, some worker has: they are whole. */
 static double unevenness(double count, double blocks, double rounds) {
   const double share = count / blocks * rounds;
   const double whole = (double)(int64_t)share;
@@ -77,7 +77,7 @@ static double time_of(const fovea_nn_many *many, int64_t row_blocks, int64_t col
   const double all =
       tiles * groups + TILE_COST * tiles * (double)columns + group_cost * groups * (double)row_blocks;
   const double rounds = (double)fovea_nn_parts_of(row_blocks * columns, workers);
-  return (rounds + WAIT) * all / tasks * unevenness(tiles, (double)row_blocks, rounds) *
+  return (rounds + WAIT) * all / tasks * unevenness((double)many->pairs, (double)row_blocks, rounds) *
          unevenness(groups, (double)columns, rounds);
 }
 
@@ -110,10 +110,8 @@ int fovea_nn_cut_many(const fovea_nn_linear *linear, const fovea_nn_linear_rows 
   if (!kernels->tile || rows->rows < FOVEA_NN_MANY_LEAST_ROWS || rows->rows < kernels->tile_least) return 0;
   if (linear->in < fovea_nn_parts_of(kernels->many_weights, linear->out)) return 0;
   *many = (fovea_nn_many){.linear = linear, .rows = rows, .kernels = kernels};
-  const int64_t pairs = fovea_nn_parts_of(rows->rows, 2);
+  many->pairs = fovea_nn_parts_of(rows->rows, 2);
   many->tiles = fovea_nn_parts_of(rows->rows, kernels->tile_rows);
-  many->tile_pairs = pairs / many->tiles;
-  many->taller = pairs % many->tiles;
   many->groups = fovea_nn_parts_of(linear->out, kernels->tile_outs);
   many->row_blocks = fovea_nn_parts_of(many->tiles, kernels->task_tiles);
   many->columns = fovea_nn_parts_of(many->groups, kernels->task_outs / kernels->tile_outs);
@@ -141,9 +139,13 @@ typedef struct many_piece {
   int dims, last;
 } many_piece;
 
-/* The first row of tile `t` of all. */
-static int64_t tile_begin(const fovea_nn_many *many, int64_t t) {
-  return 2 * (many->tile_pairs * t + (t < many->taller ? t : many->taller));
+/* Cuts the rows of a block into tiles. */
+static void cut_rows(many_task *task, int64_t block) {
+  const fovea_nn_many *many = task->many;
+  const int64_t first = fovea_nn_part_begin(many->pairs, many->row_blocks, block);
+  const int64_t pairs = fovea_nn_part_begin(many->pairs, many->row_blocks, block + 1) - first;
+  task->tiles = (int)fovea_nn_parts_of(pairs, many->kernels->tile_rows / 2);
+  for (int t = 0; t <= task->tiles; t++) task->rows[t] = 2 * (first + fovea_nn_part_begin(pairs, task->tiles, t));
 }
 
 /* Rows of a tile that exist: the last one may be half of a pair. */
@@ -306,9 +308,7 @@ void fovea_nn_many_task(const void *data, int64_t index, int worker) {
                     .x = (float *)(void *)(memory + many->x),
                     .wide = (float *)(void *)(memory + many->wide),
                     .weights = (float *)(void *)(memory + many->weights)};
-  const int64_t tile = fovea_nn_part_begin(many->tiles, many->row_blocks, block);
-  task.tiles = (int)(fovea_nn_part_begin(many->tiles, many->row_blocks, block + 1) - tile);
-  for (int t = 0; t <= task.tiles; t++) task.rows[t] = tile_begin(many, tile + t);
+  cut_rows(&task, block);
   task.groups = (int)(fovea_nn_part_begin(many->groups, many->columns, column + 1) - task.group);
   fovea_float_state caller = fovea_float_begin();
   for (many_piece piece = {.dim = 0}; piece.dim < in; piece.dim += FOVEA_DOT_PIECE) {

@@ -7,14 +7,13 @@
 /* The most tiles of a task, of any instruction set. */
 enum { FOVEA_NN_TASK_TILES_LIMIT = 16 };
 
-/* Tasks are blocks of row tiles beside blocks of outputs. Rows are cut into tiles as evenly as pairs of rows
- * allow. */
+/* Tasks are blocks of rows beside blocks of outputs. Rows are cut into blocks, and each block into tiles, as evenly as
+ * pairs of rows allow. */
 typedef struct fovea_nn_many {
   const fovea_nn_linear *linear;
   const fovea_nn_linear_rows *rows;
   const fovea_nn_kernels *kernels;
-  int64_t tiles;                             /* of all rows */
-  int64_t tile_pairs, taller;                /* pairs of rows of a tile; the first tiles, which have one more */
+  int64_t pairs, tiles;                      /* of all rows */
   int64_t row_blocks, columns;               /* tasks: row_blocks * columns */
   int64_t groups;                            /* of fovea_nn_kernels.tile_outs outputs */
   size_t sums, x, wide, weights, task_bytes; /* where the parts of a task's memory begin, and its size */

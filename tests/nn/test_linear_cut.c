@@ -18,15 +18,15 @@ static const fovea_nn_kernels kernels = {.tile = no_products,
                                          .task_tiles = 7,
                                          .task_outs = 1536};
 
-/* Tiles of groups that the last worker to end has computed, if each takes the next task when it has none. */
+/* Pairs of rows of groups that the last worker to end has computed, if each takes the next task when it has none. */
 static int64_t most_of_a_worker(const fovea_nn_many *many, int workers) {
   int64_t busy[WORKERS_LIMIT] = {0}, most = 0;
   for (int64_t task = 0; task < many->row_blocks * many->columns; task++) {
     const int64_t row = task / many->columns, column = task % many->columns;
     int first = 0;
     for (int w = 1; w < workers; w++) first = busy[w] < busy[first] ? w : first;
-    busy[first] += (fovea_nn_part_begin(many->tiles, many->row_blocks, row + 1) -
-                    fovea_nn_part_begin(many->tiles, many->row_blocks, row)) *
+    busy[first] += (fovea_nn_part_begin(many->pairs, many->row_blocks, row + 1) -
+                    fovea_nn_part_begin(many->pairs, many->row_blocks, row)) *
                    (fovea_nn_part_begin(many->groups, many->columns, column + 1) -
                     fovea_nn_part_begin(many->groups, many->columns, column));
     most = busy[first] > most ? busy[first] : most;
@@ -48,8 +48,8 @@ static void test_workers_have_equal_shares(void **state) {
         linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
         fovea_nn_linear_rows_init(&call, &linear, rows[r], NULL, NULL);
         assert_true(fovea_nn_cut_many(&linear, &call, &kernels, workers, &many));
-        const double share = (double)(many.tiles * many.groups) / workers;
-        assert_true((double)most_of_a_worker(&many, workers) <= 1.1 * share);
+        const double share = (double)(many.pairs * many.groups) / workers;
+        assert_true((double)most_of_a_worker(&many, workers) <= 1.05 * share);
       }
     }
   }
