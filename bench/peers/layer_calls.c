@@ -1,4 +1,4 @@
-/* Layers of fovea_nn as functions of numbers and pointers, for layer_fovea.py: Python needs no copies of the
+/* Layers of fovea_nn by functions of numbers and pointers, for layer_fovea.py: Python needs no copies of the
  * structs. All tensors are contiguous, and f32 unless a type is given. The sentence model is the model of
  * examples/minilm. */
 #include "../../examples/minilm/encoder.h"
@@ -14,25 +14,65 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-/* ---- Single layers: each returns a fovea_status -------------------------------------------------------------- */
+/* ---- Single layers ------------------------------------------------------------------------------------------- */
+
+/* A call with all its arguments, as C keeps them: Python passes one pointer, as other libraries' bound inputs. */
+typedef struct layer_call {
+  int (*run)(const struct layer_call *call);
+  fovea_execution execution;
+  union {
+    struct {
+      fovea_nn_linear layer;
+      fovea_nn_linear_rows rows;
+    } linear;
+    struct {
+      fovea_nn_map rows;
+      fovea_nn_activation activation;
+    } map;
+    struct {
+      fovea_nn_norm layer;
+      fovea_nn_norm_rows rows;
+    } norm;
+    struct {
+      fovea_nn_additive layer;
+      fovea_nn_additive_tensors tensors;
+    } additive;
+  } of;
+} layer_call;
 
 EXPORTED int layer_allow_amx(void);
 EXPORTED int64_t layer_weights_bytes(const char *kind, int64_t in, int64_t out);
 EXPORTED int layer_weights_make(const char *kind, int64_t in, int64_t out, const void *from, void *to);
-EXPORTED int layer_linear(const char *kind, int mode, int64_t in, int64_t out, const void *weights, int64_t rows,
-                          int type, const void *x, void *y, int threads);
-EXPORTED int layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y, int threads);
-EXPORTED int layer_norm(int64_t rows, int64_t dim, double eps, const float *gamma, const float *beta,
-                        const float *x, float *y, int threads);
-EXPORTED int layer_softmax(int64_t rows, int64_t dim, const float *x, float *y, int threads);
-EXPORTED int layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q, const float *k,
-                            const float *v, float *o, int threads);
+/* Each makes a call, which layer_free() frees. NULL: not enough memory. */
+EXPORTED layer_call *layer_linear(const char *kind, int mode, int64_t in, int64_t out, const void *weights,
+                                  int64_t rows, int type, const void *x, void *y, int threads);
+EXPORTED layer_call *layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y,
+                                    int threads);
+EXPORTED layer_call *layer_norm(int64_t rows, int64_t dim, double eps, const float *gamma, const float *beta,
+                                const float *x, float *y, int threads);
+EXPORTED layer_call *layer_softmax(int64_t rows, int64_t dim, const float *x, float *y, int threads);
+EXPORTED layer_call *layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q,
+                                    const float *k, const float *v, float *o, int threads);
+/* Returns a fovea_status. */
+EXPORTED int layer_run(const layer_call *call);
+EXPORTED void layer_free(layer_call *call);
 
-static fovea_execution execution_of(int threads) {
-  fovea_execution execution;
-  fovea_execution_init(&execution);
-  execution.threads = threads;
-  return execution;
+int layer_run(const layer_call *call) {
+  return call->run(call);
+}
+
+void layer_free(layer_call *call) {
+  if (call) free(call->execution.scratch);
+  free(call);
+}
+
+static layer_call *new_call(int (*run)(const layer_call *call), int threads) {
+  layer_call *call = calloc(1, sizeof *call);
+  if (!call) return NULL;
+  call->run = run;
+  fovea_execution_init(&call->execution);
+  call->execution.threads = threads;
+  return call;
 }
 
 /* Returns 1 if bf16 and int8 mode run on AMX from now on. */
@@ -89,80 +129,93 @@ int layer_weights_make(const char *name, int64_t in, int64_t out, const void *fr
   return (int)fovea_nn_pack_codes(&codes, to, NULL, NULL);
 }
 
-/* Scratch for the largest call so far, as a program keeps it: malloc() may give memory back to the system after
- * each. */
-static int keep_scratch(const fovea_nn_linear *linear, int64_t rows, fovea_execution *execution) {
-  static void *kept;
-  static size_t kept_size;
-  size_t size;
-  if (fovea_nn_linear_scratch_size(linear, rows, execution, &size, NULL) != FOVEA_OK) return 0;
-  if (size > kept_size) {
-    free(kept);
-    kept_size = (size + FOVEA_SCRATCH_ALIGNMENT - 1) / FOVEA_SCRATCH_ALIGNMENT * FOVEA_SCRATCH_ALIGNMENT;
-    kept = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, kept_size);
-    if (!kept) kept_size = 0;
+static int run_linear(const layer_call *call) {
+  return (int)fovea_nn_linear_run(&call->of.linear.layer, &call->of.linear.rows, &call->execution, NULL);
+}
+
+/* Scratch of the call's own, as a program keeps it: malloc() may give memory back to the system after each. */
+static layer_call *with_scratch(layer_call *call, int64_t rows) {
+  size_t size = 0;
+  if (fovea_nn_linear_scratch_size(&call->of.linear.layer, rows, &call->execution, &size, NULL) == FOVEA_OK) {
+    size = (size + FOVEA_SCRATCH_ALIGNMENT - 1) / FOVEA_SCRATCH_ALIGNMENT * FOVEA_SCRATCH_ALIGNMENT;
+    call->execution.scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
+    call->execution.scratch_size = size;
+    if (call->execution.scratch || size == 0) return call;
   }
-  if (size > kept_size) return 0;
-  execution->scratch = kept;
-  execution->scratch_size = kept_size;
-  return 1;
+  layer_free(call);
+  return NULL;
 }
 
 /* x and y are of `type`. */
-int layer_linear(const char *name, int mode, int64_t in, int64_t out, const void *weights, int64_t rows, int type,
-                 const void *x, void *y, int threads) {
+layer_call *layer_linear(const char *name, int mode, int64_t in, int64_t out, const void *weights, int64_t rows,
+                         int type, const void *x, void *y, int threads) {
   const int kind = kind_of(name);
-  fovea_execution execution = execution_of(threads);
-  fovea_nn_linear linear;
-  fovea_nn_linear_rows call;
-  fovea_nn_linear_init(&linear, in, out, weights);
-  linear.mode = (fovea_mode)mode;
-  linear.weight_type = kinds[kind].type;
-  linear.layout = kinds[kind].layout;
-  linear.weight_stride = 0;
-  fovea_nn_linear_rows_init(&call, &linear, rows, x, y);
-  call.x_type = call.y_type = (fovea_type)type;
-  if (!keep_scratch(&linear, rows, &execution)) return (int)FOVEA_ERROR_MEMORY;
-  return (int)fovea_nn_linear_run(&linear, &call, &execution, NULL);
+  layer_call *call = new_call(run_linear, threads);
+  if (!call) return NULL;
+  fovea_nn_linear *linear = &call->of.linear.layer;
+  fovea_nn_linear_init(linear, in, out, weights);
+  linear->mode = (fovea_mode)mode;
+  linear->weight_type = kinds[kind].type;
+  linear->layout = kinds[kind].layout;
+  linear->weight_stride = 0;
+  fovea_nn_linear_rows_init(&call->of.linear.rows, linear, rows, x, y);
+  call->of.linear.rows.x_type = call->of.linear.rows.y_type = (fovea_type)type;
+  return with_scratch(call, rows);
 }
 
-int layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y, int threads) {
-  const fovea_execution execution = execution_of(threads);
-  fovea_nn_map map;
-  fovea_nn_map_init(&map, rows, dim, x, y);
-  return (int)fovea_nn_activate(&map, (fovea_nn_activation)activation, &execution, NULL);
+static int run_activation(const layer_call *call) {
+  return (int)fovea_nn_activate(&call->of.map.rows, call->of.map.activation, &call->execution, NULL);
+}
+
+layer_call *layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y, int threads) {
+  layer_call *call = new_call(run_activation, threads);
+  if (!call) return NULL;
+  fovea_nn_map_init(&call->of.map.rows, rows, dim, x, y);
+  call->of.map.activation = (fovea_nn_activation)activation;
+  return call;
+}
+
+static int run_norm(const layer_call *call) {
+  return (int)fovea_nn_norm_run(&call->of.norm.layer, &call->of.norm.rows, &call->execution, NULL);
 }
 
 /* LayerNorm with beta, RMSNorm without. */
-int layer_norm(int64_t rows, int64_t dim, double eps, const float *gamma, const float *beta, const float *x,
-               float *y, int threads) {
-  const fovea_execution execution = execution_of(threads);
-  fovea_nn_norm norm;
-  fovea_nn_norm_rows call;
-  fovea_nn_norm_init(&norm, beta ? FOVEA_NN_LAYER_NORM : FOVEA_NN_RMS_NORM, dim);
-  norm.eps = eps;
-  norm.gamma = gamma;
-  norm.beta = beta;
-  fovea_nn_norm_rows_init(&call, &norm, rows, x, y);
-  return (int)fovea_nn_norm_run(&norm, &call, &execution, NULL);
+layer_call *layer_norm(int64_t rows, int64_t dim, double eps, const float *gamma, const float *beta, const float *x,
+                       float *y, int threads) {
+  layer_call *call = new_call(run_norm, threads);
+  if (!call) return NULL;
+  fovea_nn_norm *norm = &call->of.norm.layer;
+  fovea_nn_norm_init(norm, beta ? FOVEA_NN_LAYER_NORM : FOVEA_NN_RMS_NORM, dim);
+  norm->eps = eps;
+  norm->gamma = gamma;
+  norm->beta = beta;
+  fovea_nn_norm_rows_init(&call->of.norm.rows, norm, rows, x, y);
+  return call;
 }
 
-int layer_softmax(int64_t rows, int64_t dim, const float *x, float *y, int threads) {
-  const fovea_execution execution = execution_of(threads);
-  fovea_nn_map map;
-  fovea_nn_map_init(&map, rows, dim, x, y);
-  return (int)fovea_nn_softmax(&map, &execution, NULL);
+static int run_softmax(const layer_call *call) {
+  return (int)fovea_nn_softmax(&call->of.map.rows, &call->execution, NULL);
+}
+
+layer_call *layer_softmax(int64_t rows, int64_t dim, const float *x, float *y, int threads) {
+  layer_call *call = new_call(run_softmax, threads);
+  if (call) fovea_nn_map_init(&call->of.map.rows, rows, dim, x, y);
+  return call;
+}
+
+static int run_additive(const layer_call *call) {
+  return (int)fovea_nn_additive_run(&call->of.additive.layer, &call->of.additive.tensors, &call->execution, NULL);
 }
 
 /* Queries and keys are projected already; values have `dim` numbers, too. */
-int layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q, const float *k,
-                   const float *v, float *o, int threads) {
-  const fovea_execution execution = execution_of(threads);
-  fovea_nn_additive additive;
-  fovea_nn_additive_tensors tensors;
-  fovea_nn_additive_init(&additive, dim, w);
-  fovea_nn_additive_tensors_init(&tensors, &additive, 1, rows, keys, dim, q, k, v, o);
-  return (int)fovea_nn_additive_run(&additive, &tensors, &execution, NULL);
+layer_call *layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q, const float *k,
+                           const float *v, float *o, int threads) {
+  layer_call *call = new_call(run_additive, threads);
+  if (!call) return NULL;
+  fovea_nn_additive *additive = &call->of.additive.layer;
+  fovea_nn_additive_init(additive, dim, w);
+  fovea_nn_additive_tensors_init(&call->of.additive.tensors, additive, 1, rows, keys, dim, q, k, v, o);
+  return call;
 }
 
 /* ---- The sentence model -------------------------------------------------------------------------------------- */

@@ -32,6 +32,10 @@ def load_library():
     library.layer_norm.argtypes = [c_int64] * 2 + [ctypes.c_double] + [c_void_p] * 4 + [c_int]
     library.layer_softmax.argtypes = [c_int64] * 2 + [c_void_p] * 2 + [c_int]
     library.layer_additive.argtypes = [c_int64] * 3 + [c_void_p] * 5 + [c_int]
+    for name in ("linear", "activate", "norm", "softmax", "additive"):
+        getattr(library, f"layer_{name}").restype = c_void_p
+    library.layer_run.argtypes = library.layer_free.argtypes = [c_void_p]
+    library.layer_free.restype = None
     library.minilm_open.restype = c_void_p
     library.minilm_open.argtypes = [ctypes.c_char_p, c_int64]
     library.minilm_failure.restype = ctypes.c_char_p
@@ -57,31 +61,43 @@ def copied(array):
     return copy
 
 
-class Solver:
-    """Calls `function` with `arguments`; `kept` is the memory that they point to. It returns `success`."""
+class Model:
+    """Calls `function` with `arguments`, which returns 1."""
 
-    def __init__(self, function, arguments, result, kept, success=0):
-        self.function, self.arguments, self.result, self.kept = function, arguments, result, kept
-        self.success = success
+    def __init__(self, function, arguments, result):
+        self.function, self.arguments, self.result = function, arguments, result
 
     def run(self):
-        if self.function(*self.arguments) != self.success:
+        if self.function(*self.arguments) != 1:
             raise RuntimeError("the call fails")
 
     def output(self):
         return problems.widened(self.result)
 
 
-class RowSolver(Solver):
-    """Runs through layers whose weights are copies of the first: `arguments` of each."""
+class Solver:
+    """Runs the calls that `function` makes of each list of arguments; `kept` is the memory that they point to. Each is
+    a layer."""
+
+    calls = ()
 
     def __init__(self, function, arguments, result, kept):
-        super().__init__(function, arguments, result, kept)
-        self.layers = len(arguments)
+        self.result, self.kept, self.layers = result, kept, len(arguments)
+        self.calls = [function(*each) for each in arguments]
+        if not all(self.calls):
+            raise RuntimeError("a call cannot be made")
+
+    def __del__(self):
+        for call in self.calls:
+            LIBRARY.layer_free(call)
 
     def run(self):
-        if any(self.function(*arguments) for arguments in self.arguments):
-            raise RuntimeError("the call fails")
+        for call in self.calls:
+            if LIBRARY.layer_run(call):
+                raise RuntimeError("the call fails")
+
+    def output(self):
+        return problems.widened(self.result)
 
 
 def packed(kind, problem, weights):
@@ -103,7 +119,7 @@ def linear(mode):
         x, y = copied(x), zeros((rows, outs), x.dtype)
         arguments = (kind, mode, ins, outs, memory.ctypes.data, rows, TYPES.get(problem.type, TYPES["f32"]), x.ctypes.data,
                      y.ctypes.data, threads)
-        return Solver(LIBRARY.layer_linear, arguments, y, (x, memory))
+        return Solver(LIBRARY.layer_linear, [arguments], y, (x, memory))
 
     return build
 
@@ -126,7 +142,7 @@ def row(kind):
         x, y = copied(x), zeros((1, outs))
         arguments = [(kind.encode(), EXACT, ins, outs, place.ctypes.data, 1, TYPES["f32"], x.ctypes.data, y.ctypes.data,
                       threads) for place in memory]
-        return RowSolver(LIBRARY.layer_linear, arguments, y, (x, memory))
+        return Solver(LIBRARY.layer_linear, arguments, y, (x, memory))
 
     return build
 
@@ -134,7 +150,7 @@ def row(kind):
 def activate(problem, x, threads):
     x, y = copied(x), zeros(x.shape)
     arguments = ACTIVATIONS[problem.kind], *x.shape, x.ctypes.data, y.ctypes.data, threads
-    return Solver(LIBRARY.layer_activate, arguments, y, x)
+    return Solver(LIBRARY.layer_activate, [arguments], y, x)
 
 
 def normalise(problem, x, *rest):
@@ -144,19 +160,19 @@ def normalise(problem, x, *rest):
     gamma, beta = ([copied(factor) for factor in factors] + [None])[:2]
     arguments = (*x.shape, EPS, gamma.ctypes.data, beta.ctypes.data if beta is not None else None, x.ctypes.data,
                  y.ctypes.data, threads)
-    return Solver(LIBRARY.layer_norm, arguments, y, (x, gamma, beta))
+    return Solver(LIBRARY.layer_norm, [arguments], y, (x, gamma, beta))
 
 
 def softmax(problem, x, threads):
     x, y = copied(x), zeros(x.shape)
-    return Solver(LIBRARY.layer_softmax, (*x.shape, x.ctypes.data, y.ctypes.data, threads), y, x)
+    return Solver(LIBRARY.layer_softmax, [(*x.shape, x.ctypes.data, y.ctypes.data, threads)], y, x)
 
 
 def additive(problem, q, k, v, w, threads):
     q, k, v, w = (copied(tensor) for tensor in (q, k, v, w))
     o = zeros(q.shape)
     arguments = *problem.sizes, *(tensor.ctypes.data for tensor in (w, q, k, v, o)), threads
-    return Solver(LIBRARY.layer_additive, arguments, o, (q, k, v, w))
+    return Solver(LIBRARY.layer_additive, [arguments], o, (q, k, v, w))
 
 
 MODEL = {}  # read once
@@ -173,7 +189,7 @@ def minilm(problem, tokens, threads):
     if not LIBRARY.minilm_take(model, tokens.ctypes.data, *tokens.shape):
         raise RuntimeError("too many tokens")
     vectors = zeros((len(tokens), layer_problems.golden.DIM))
-    return Solver(LIBRARY.minilm_run, (model, threads, vectors.ctypes.data), vectors, None, success=1)
+    return Model(LIBRARY.minilm_run, (model, threads, vectors.ctypes.data), vectors)
 
 
 def options(way, problem):
