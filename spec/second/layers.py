@@ -41,9 +41,8 @@ def linear(x, mode, w=None, format="", codes=None, g_idx=None, exponents=None, s
 
 
 def norm(x, kind, eps, gamma=F(1), beta=F(0), **_):
-    n = F(x.shape[1])
-    d = x - sixteen(x) / n if kind == "layer_norm" else x
-    return fma(d * (F(1) / np.sqrt(sixteen(d, d) / n + F(eps))), gamma, beta)
+    d = x - sixteen(x) / F(x.shape[1]) if kind == "layer_norm" else x
+    return fma(d * (F(1) / np.sqrt(sixteen(d, d) / F(x.shape[1]) + F(eps))), gamma, beta)
 
 
 def softmax(x):
@@ -116,7 +115,7 @@ def encoder(layers, norm_first, kind, eps, activation, x=None, memory=None, **p)
             x = multi_head(x=rows, residual=x, **{**(p if step == "self" else over_memory), **of})["y"]
         x = x if norm_first else norm(x, kind, eps, **of)
     x = norm(x, kind, eps, **inside(p, "last_")) if "last_gamma" in p else x
-    return {"y": x, "logits": dense(p, "logits", x) if "logits" in p else None}
+    return {"y": x, "logits": dense(p, "head", x) if "head" in p else None}
 
 
 def additive(q, k, w, leaky_slope=None):
@@ -197,10 +196,8 @@ def features_of(x, w, axis, kernel, stabiliser, scale, eps):
     """phi of rows; the stabiliser is the largest number along the axis."""
     x = x * F(np.sqrt(scale))
     a, h = dot(x[:, None], w), sixteen(x, x) * F(0.5)
-    if kernel == "relu":
-        return relu(a) + F(eps)
-    a = relative(a, np.fmax.reduce(a, axis, keepdims=True, initial=-INF)) if stabiliser else a
-    return (exp(a - h) + F(eps)) * F(1 / np.sqrt(len(w)))
+    c = np.fmax.reduce(a, axis, keepdims=True, initial=-INF) if stabiliser else F(0)
+    return relu(a) + F(eps) if kernel == "relu" else (exp(relative(a, c) - h) + F(eps)) * F(1 / np.sqrt(len(w)))
 
 
 def performer(q, k, v, kernel, stabiliser, scale, eps, causal=0, S=None, z=None, **random):
@@ -224,13 +221,21 @@ def longformer(x, states, window, **p):
     return np.where(states[:, None] == 1, whole, local)
 
 
-def bigbird(blocks, lists):
-    """L16: which blocks see which, with lists that were drawn."""
+def drawn_blocks(seed, row, blocks, chosen):
+    """The list of a row: a number from 0 to the last that is free, or this last one if the list has the number."""
+    lasts, numbers = range(blocks - chosen, blocks), philox(chosen, seed, row).tolist()
+    draws = [(last, (n[1] << 32 | n[0]) * (last + 1) >> 64) for last, n in zip(lasts, numbers)]
+    return sorted(reduce(lambda drawn, draw: drawn + [draw[0] if draw[1] in drawn else draw[1]], draws, []))
+
+
+def bigbird(blocks, chosen, seed):
+    """L16: the lists, and which blocks see which."""
+    lists = np.array([drawn_blocks(seed, row, blocks - 5, min(chosen, blocks - 5)) for row in range(blocks - 2)])
     i, j = np.indices((blocks, blocks))
     shown = (np.abs(i - j) <= 1) | (np.minimum(i, j) == 0) | (np.maximum(i, j) == blocks - 1)
     free = (~shown & (np.abs(i - j) != blocks - 3))[1:-1]
     shown[1:-1] |= free & np.any(np.cumsum(free, 1)[..., None] == lists[:, None] + 1, 2)
-    return shown
+    return {"lists": lists, "mask": shown}
 
 
 def reformer(x, v, rotations, bucket_size, rounds, once, within_round, scale, eps, factor=0, causal=0):
@@ -242,13 +247,12 @@ def reformer(x, v, rotations, bucket_size, rounds, once, within_round, scale, ep
     slots = np.pad(order, ((0, 0), (0, -n % bucket_size)), constant_values=-1).reshape(rounds, -1, bucket_size)
     ring = slots if within_round else slots.reshape(1, -1, bucket_size)
     before = np.roll(ring, 1, 1).reshape(slots.shape) if ring.shape[1] > 1 else np.full_like(slots, -1)
-    chunk = np.argsort(order, 1)[..., None] // bucket_size
-    places = np.hstack(np.take_along_axis(np.dstack([before, slots]), chunk, 1))
-    is_first = ~np.any(np.tril(places[:, :, None] == places[:, None], -1), 2)
-    shown = (places >= 0) & (places != i) & (places < (i if causal else n)) & (is_first | (not once))
+    keys = np.hstack(np.take_along_axis(np.dstack([before, slots]), np.argsort(order, 1)[..., None] // bucket_size, 1))
+    is_first = ~np.any(np.tril(keys[:, :, None] == keys[:, None], -1), 2)
+    shown = (keys >= 0) & (keys != i) & (keys < (i if causal else n)) & (is_first | (not once))
     k, scale = norm(x, "rms_norm", eps), scale / np.sqrt(x.shape[1])
     _, l, o, _ = reduce(merge, [Rows(x, k[at], v[at], 0, scale=scale, mask=mask).state()
-                                for at, mask in zip(np.split(places, rounds, 1), np.split(shown, rounds, 1))])
+                                for at, mask in zip(np.split(keys, rounds, 1), np.split(shown, rounds, 1))])
     return {"buckets": buckets, "y": np.where(l == 0, v, o * (F(1) / l))}
 
 

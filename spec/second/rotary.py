@@ -13,21 +13,15 @@ C, L, E = (int(number, 16) for number in CONSTANTS["C L E"])
 COSINES, SINES = ([int(number, 16) for number in CONSTANTS[name]][::-1] for name in ("cosine", "sine"))
 
 
-def parts(number):
-    """M and e of M 2^e, M from 2^52 to 2^53 - 1."""
-    fraction, exponent = math.frexp(number)
-    return int(math.ldexp(fraction, 53)), exponent - 53
-
-
 def log2_parts(x):
     """w and g: log2(x), of an x from 1 up."""
-    M, e = parts(x)
+    M, w = int(math.frexp(x)[0] * 2**53), math.frexp(x)[1] - 1
     larger = M > 0x16A09E667F3BCC
     s = (2**53 - M << 128) // (2**53 + M) if larger else (M - 2**52 << 128) // (M + 2**52)
     a = reduce(lambda a, k: (ONE - 1) // (2 * k + 1) + ((s * s >> 128) * a >> 128), range(25, 0, -1), 0)
     a = s + (s * ((s * s >> 128) * a >> 128) >> 128)
     g = 2 * a + (a * E >> 128)
-    return e + 52, ONE - g if larger else g
+    return w, ONE - g if larger else g
 
 
 def ratio(base, n):
@@ -45,7 +39,7 @@ def turns(R, n, first=C >> 64):
 
 
 def frequency_turns(f):
-    M, e = parts(abs(f))
+    M, e = int(math.frexp(abs(f))[0] * 2**53), math.frexp(f)[1] - 53
     return (M * C << max(e, 0) >> 64 - min(e, 0)) * (1 if f > 0 else -1) % ONE
 
 

@@ -34,6 +34,13 @@ int main(int count, char **words) {
   write_selection();
   write_differential();
   write_linformer();
+  write_stack();
+  write_performers();
+  write_longformer();
+  write_bigbird();
+  write_reformers();
+  write_latent();
+  write_graphs();
   vectors_close();
   return 0;
 }

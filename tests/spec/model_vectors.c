@@ -1,37 +1,13 @@
 /* Vectors of what models are made of: embedding, multi-head attention, layers of encoders, decoders and streams. */
+#include "inputs.h"
+#include "nn/contract_norm.h"
 #include "nn/expected_model.h"
-#include "support/generator.h"
 #include "vectors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WIDTH = 8, HEADS = 3, QK_DIM = 4, V_DIM = 3, HIDDEN = 10, ROWS = 5, KEYS = 6, NUMBERS = 8192 };
-
-/* The numbers of the vector that is open. */
-static struct {
-  struct generator generator;
-  float numbers[NUMBERS];
-  int64_t used;
-} drawn;
-
-static void draw_anew(uint64_t seed) {
-  drawn.generator.state = seed;
-  drawn.used = 0;
-}
-
-/* Random numbers, written as an input. */
-static float *input(const char *prefix, const char *name, int64_t rows, int64_t columns) {
-  const int64_t count = rows * (columns == 0 ? 1 : columns);
-  float *numbers = drawn.numbers + drawn.used;
-  char whole[64];
-  drawn.used += count;
-  if (drawn.used > NUMBERS) abort();
-  for (int64_t i = 0; i < count; i++) numbers[i] = generator_uniform(&drawn.generator);
-  snprintf(whole, sizeof whole, "%s%s", prefix, name);
-  vector_numbers(INPUT, whole, FOVEA_F32, numbers, rows, columns);
-  return numbers;
-}
+enum { WIDTH = 8, HEADS = 3, QK_DIM = 4, V_DIM = 3, HIDDEN = 10, ROWS = 5, KEYS = 6 };
 
 static fovea_nn_linear linear(const char *prefix, const char *name, int64_t in, int64_t out,
                               fovea_nn_activation activation) {
@@ -47,7 +23,7 @@ void write_embeddings(void) {
   enum { COUNT = ROWS * WIDTH };
   for (int with = 0; with < 2; with++) {
     float y[COUNT];
-    draw_anew(31);
+    inputs_begin(31);
     vector_begin(with ? "embedding_types" : "embedding", "embedding", "L7");
     vector_double("scale", with ? 0.3 : 2.8284271247461903);
     const float *tokens = input("", "tokens", ROWS, WIDTH), *positions = input("", "positions", ROWS, WIDTH);
@@ -114,7 +90,7 @@ static void write_heads(const char *name, int over_memory) {
   const fovea_rotary rotary = {.dims = QK_DIM, .base = 10000};
   const fovea_nn_attention_tensors tensors = {.first_position = 0};
   struct heads heads;
-  draw_anew(41);
+  inputs_begin(41);
   vector_begin(name, "multi_head", over_memory ? "L9 L1" : "L9 L1 12");
   write_rules(&problem, over_memory ? 1 : 0);
   if (!over_memory) vector_double("base", rotary.base);
@@ -165,7 +141,7 @@ struct model {
 };
 
 static void make_layer(struct layer *l, int index, const struct model *m) {
-  char prefix[8], self[16], cross[16];
+  char prefix[16], self[24], cross[24];
   snprintf(prefix, sizeof prefix, "%d_", index);
   snprintf(self, sizeof self, "%d_self_", index);
   snprintf(cross, sizeof cross, "%d_cross_", index);
@@ -188,19 +164,23 @@ static void make_layer(struct layer *l, int index, const struct model *m) {
                               .norm_first = m->norm_first};
 }
 
-static void write_model(const struct model *m) {
-  static struct layer layers[MOST_LAYERS];
-  fovea_problem self = problem_of(HEADS, ROWS, ROWS, m->causal), cross = problem_of(HEADS, ROWS, KEYS, 0);
-  self.window_left = m->window_left;
-  self.window_right = m->window_right;
-  draw_anew(51);
+static void begin_model(const struct model *m, const fovea_problem *problem) {
   vector_begin(m->name, "encoder", m->clauses);
   vector_integer("layers", m->layers);
   vector_integer("norm_first", m->norm_first);
   vector_word("kind", m->norms == FOVEA_NN_LAYER_NORM ? "layer_norm" : "rms_norm");
   vector_double("eps", 1e-5);
   vector_word("activation", m->activation);
-  write_rules(&self, 0);
+  write_rules(problem, 0);
+}
+
+static void write_model(const struct model *m) {
+  static struct layer layers[MOST_LAYERS];
+  fovea_problem self = problem_of(HEADS, ROWS, ROWS, m->causal), cross = problem_of(HEADS, ROWS, KEYS, 0);
+  self.window_left = m->window_left;
+  self.window_right = m->window_right;
+  inputs_begin(51);
+  begin_model(m, &self);
   const float *x = input("", "x", ROWS, WIDTH), *memory = m->with_cross ? input("", "memory", KEYS, WIDTH) : NULL;
   float *y = expected_numbers(x, FOVEA_F32, ROWS * WIDTH);
   const fovea_nn_attention_tensors self_tensors = {.first_position = 0}, cross_tensors = {.memory = memory};
@@ -230,4 +210,46 @@ void write_streams(void) {
   static const struct model stream = {
       "stream", "L13 L12", 2, 0, 0, 0, 0, FOVEA_NN_LAYER_NORM, "relu", FOVEA_NN_ACTIVATION_RELU, 2, 1};
   write_model(&stream);
+}
+
+/* ---- Stacks ------------------------------------------------------------------------------------------------------ */
+
+/* Rows through a norm that is no part of a layer. */
+static void settle(const fovea_nn_norm *n, const float *x, float *y) {
+  for (int i = 0; i < ROWS; i++)
+    contract_norm(n->kind, x + i * WIDTH, WIDTH, (float)n->eps, n->gamma, n->beta, y + i * WIDTH);
+}
+
+/* A decoder of one layer: embedding, its norm, the layer, the last norm, logits. */
+void write_stack(void) {
+  enum { TOKENS = 3 };
+  static const struct model m = {
+      "stack",         "L12 L7 L3 L9 L1", 1, 1, 0, 0, 1, FOVEA_NN_RMS_NORM, "none", FOVEA_NN_ACTIVATION_NONE,
+      FOVEA_UNLIMITED, FOVEA_UNLIMITED};
+  static struct layer layer;
+  const double scale = 2.8284271247461903;
+  const fovea_problem problem = problem_of(HEADS, ROWS, ROWS, 1);
+  const fovea_nn_attention_tensors tensors = {.first_position = 0};
+  const fovea_nn_attending attending = {&problem, &tensors};
+  float x[ROWS * WIDTH], normed[ROWS * WIDTH];
+  inputs_begin(61);
+  begin_model(&m, &problem);
+  vector_double("embedding_scale", scale);
+  const float *tokens = input("", "tokens", ROWS, WIDTH), *positions = input("", "positions", ROWS, WIDTH);
+  const fovea_nn_norm embedding = norm("", "embedding", m.norms), last = norm("", "last", m.norms);
+  const fovea_nn_linear head = {.weights = input("", "head", TOKENS, WIDTH), .in = WIDTH, .out = TOKENS};
+  make_layer(&layer, 0, &m);
+  for (int i = 0; i < ROWS * WIDTH; i++) {
+    x[i] = tokens[i] * (float)scale;
+    x[i] = x[i] + positions[i];
+  }
+  settle(&embedding, x, normed);
+  float *rows = expected_block(&layer.block, &attending, NULL, normed);
+  settle(&last, rows, x);
+  float *logits = expected_linear(&head, x, ROWS, NULL, NULL);
+  vector_numbers(EXPECTED, "y", FOVEA_F32, x, ROWS, WIDTH);
+  vector_numbers(EXPECTED, "logits", FOVEA_F32, logits, ROWS, TOKENS);
+  vector_end();
+  free(rows);
+  free(logits);
 }

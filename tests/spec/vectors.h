@@ -56,5 +56,12 @@ void write_embeddings(void);
 void write_multi_head(void);
 void write_models(void);
 void write_streams(void);
+void write_stack(void);
+void write_performers(void);
+void write_longformer(void);
+void write_bigbird(void);
+void write_reformers(void);
+void write_latent(void);
+void write_graphs(void);
 
 #endif
