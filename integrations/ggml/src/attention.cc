@@ -139,14 +139,26 @@ bool fits(const abi::Tensor *node) {
          v->ne[3] == q->ne[3];
 }
 
-} // namespace
-
-bool Attention::takes(const abi::Tensor *node) {
+bool takes(const abi::Tensor *node) {
   if (fits(node)) return true;
   const char *k = fovea_ggml.type_name(node->src[1]->type), *v = fovea_ggml.type_name(node->src[2]->type);
   const char *line = "fovea: attention over K in %s and V in %s, of these shapes, is left to ggml\n";
   [[maybe_unused]] static const int told = (fovea_ggml.log(abi::LOG_INFO, line, k, v), 0);
   return false;
+}
+
+} // namespace
+
+double Attention::work(const abi::Tensor *node) {
+  const abi::Tensor *q = node->src[0], *k = node->src[1];
+  return static_cast<double>(q->ne[1] * q->ne[2] * q->ne[3] * k->ne[1] * (q->ne[0] + node->ne[0]));
+}
+
+Attention::Place Attention::place(const abi::Tensor *node) {
+  constexpr double WORTH_A_SPLIT = 2e8; /* takes some milliseconds, and a split of the graph some hundredths of one */
+  if (node->op != fovea_ggml.flash_attention || !takes(node)) return BY_GGML;
+  if (fovea_ggml.way == Ggml::DEVICE && work(node) < WORTH_A_SPLIT) return IN_THREADS;
+  return fovea_ggml.way == Ggml::THREADS ? IN_THREADS : BY_DEVICE;
 }
 
 size_t Attention::size(const abi::Tensor *node, int workers) {

@@ -11,8 +11,11 @@
 
 class Attention {
 public:
-  /* Whether Fovea takes a node, by its types and shapes. */
-  static bool takes(const abi::Tensor *node);
+  /* Who computes a node, by its types and shapes: ggml, Fovea in ggml's threads, or the device. */
+  enum Place { BY_GGML, IN_THREADS, BY_DEVICE };
+  static Place place(const abi::Tensor *node);
+
+  static double work(const abi::Tensor *node); /* multiply-adds */
 
   /* The bytes of memory that a node which is taken needs for so many workers; 0 if Fovea refuses it. Makes a plan, unless
    * this thread asked for the same sizes lately. */

@@ -22,16 +22,13 @@ bool compute_node(Backend *self, const abi::Tensor *node) {
     self->size = self->memory ? size : 0;
   }
   if (!size || !self->memory) return false;
-  const abi::Tensor *q = node->src[0], *k = node->src[1];
-  const double work = static_cast<double>(q->ne[1] * q->ne[2] * q->ne[3]) *
-                      static_cast<double>(k->ne[1] * (q->ne[0] + node->ne[0]));
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = self->threads;
   Attention *attention = Attention::in(self->memory, self->size);
   attention->begin(node, self->threads, static_cast<char *>(self->memory) + self->size);
   while (!attention->failed()) {
-    const int workers = fovea_tasks_workers(attention->tasks(), work, &execution);
+    const int workers = fovea_tasks_workers(attention->tasks(), Attention::work(node), &execution);
     if (fovea_tasks_run(Attention::run_task, attention, attention->tasks(), workers, &execution, nullptr))
       return false;
     if (attention->is_last()) return true;
@@ -49,14 +46,7 @@ int compute_graph(Backend *self, void *graph) {
   return abi::STATUS_SUCCESS;
 }
 
-const char *get_name(void *) {
-  return "FOVEA";
-}
-
-void free_backend(Backend *self) {
-  free(self->memory);
-  free(self);
-}
+const char *const NAME = "FOVEA", *const DESCRIPTION = "attention by Fovea";
 
 void *init_backend(abi::Device *device, const char *) {
   static char guid[] = "fovea, attention"; /* 16 bytes that no other backend has */
@@ -64,22 +54,18 @@ void *init_backend(abi::Device *device, const char *) {
   if (!made) return nullptr;
   const int functions = fovea_ggml.backend_functions;
   made->words[0] = guid;
-  made->words[abi::BACKEND_NAME] = reinterpret_cast<void *>(get_name);
-  made->words[abi::BACKEND_FREE] = reinterpret_cast<void *>(free_backend);
+  made->words[abi::BACKEND_NAME] = reinterpret_cast<void *>(+[](Backend *) { return NAME; });
+  made->words[abi::BACKEND_FREE] = reinterpret_cast<void *>(+[](Backend *self) { free(self->memory), free(self); });
   made->words[1 + functions - abi::BACKEND_COMPUTE_FROM_END] = reinterpret_cast<void *>(compute_graph);
   made->words[1 + functions] = device;
   made->threads = fovea_default_threads();
   return made;
 }
 
-void set_threads(Backend *self, int threads) {
-  self->threads = threads > 0 ? threads : 1;
-}
-
 /* Views belong to any device, as ggml's tests expect. */
 bool supports_node(abi::Device *, const abi::Tensor *node) {
   if (node->op < 64 && fovea_ggml.views >> node->op & 1) return true;
-  return node->op == fovea_ggml.flash_attention && Attention::takes(node) && Attention::size(node, 1) > 0;
+  return Attention::place(node) == Attention::BY_DEVICE && Attention::size(node, 1) > 0;
 }
 
 abi::Device device;
@@ -87,14 +73,13 @@ abi::Registry registry;
 
 } // namespace
 
-abi::Registry *fovea_ggml_registry(bool with_device) {
-  device.get_name = [](abi::Device *) { return get_name(nullptr); };
-  device.get_description = [](abi::Device *) { return "attention by Fovea"; };
+abi::Registry *fovea_ggml_registry() {
+  device.get_name = [](abi::Device *) { return NAME; };
+  device.get_description = [](abi::Device *) { return DESCRIPTION; };
   device.get_memory = [](abi::Device *, size_t *free, size_t *total) { *free = *total = 0; };
   device.get_type = [](abi::Device *) { return int{abi::DEVICE_ACCEL}; };
-  device.get_props = [](abi::Device *self, abi::DeviceProperties *properties) {
-    *properties = {
-        get_name(self), self->get_description(self), 0, 0, abi::DEVICE_ACCEL, nullptr, false, false, false, false};
+  device.get_props = [](abi::Device *, abi::DeviceProperties *properties) {
+    *properties = {NAME, DESCRIPTION, 0, 0, abi::DEVICE_ACCEL, nullptr, false, false, false, false};
   };
   device.init_backend = init_backend;
   device.get_buffer_type = [](abi::Device *) { return fovea_ggml.cpu_buffer_type(); };
@@ -102,12 +87,12 @@ abi::Registry *fovea_ggml_registry(bool with_device) {
   device.supports_buft = [](abi::Device *, void *type) { return fovea_ggml.buft_is_host(type); };
   device.registry = &registry;
   registry.api_version = abi::API_VERSION;
-  registry.get_name = [](abi::Registry *) { return get_name(nullptr); };
-  registry.get_device_count = [](abi::Registry *self) { return size_t{self->context != nullptr}; };
+  registry.get_name = [](abi::Registry *) { return NAME; };
+  registry.get_device_count = [](abi::Registry *) { return size_t{fovea_ggml.way != Ggml::THREADS}; };
   registry.get_device = [](abi::Registry *, size_t) { return &device; };
   registry.get_proc_address = [](abi::Registry *, const char *name) {
-    return strcmp(name, "ggml_backend_set_n_threads") == 0 ? reinterpret_cast<void *>(set_threads) : nullptr;
+    const auto set = +[](Backend *self, int threads) { self->threads = threads > 0 ? threads : 1; };
+    return strcmp(name, "ggml_backend_set_n_threads") == 0 ? reinterpret_cast<void *>(set) : nullptr;
   };
-  registry.context = with_device ? &device : nullptr;
   return &registry;
 }

@@ -87,8 +87,8 @@ int choice(const char *variable, const char *const names[], int count, const cha
 
 /* Takes the way that the environment asks for, in a ggml that is known. */
 abi::Registry *take_way() {
-  static const char *const ways[] = {"device", "threads"}, *const modes[] = {"exact", "bf16", "int8"};
-  const int way = choice("FOVEA_GGML", ways, 2, "device or threads");
+  static const char *const ways[] = {"device", "threads", "alone"}, *const modes[] = {"exact", "bf16", "int8"};
+  const int way = choice("FOVEA_GGML", ways, 3, "device, threads or alone");
   const int mode = way < 0 ? -1 : choice("FOVEA_GGML_MODE", modes, 3, "exact, bf16 or int8");
   if (mode < 0) return nullptr;
   fovea_ggml.mode = static_cast<fovea_mode>(mode);
@@ -99,11 +99,12 @@ abi::Registry *take_way() {
   if (strcmp(info.isa, "scalar") == 0)
     return fovea_ggml_refuse("Fovea has no kernels for this CPU%s",
                              *info.environment ? ", or FOVEA_ISA forbids them" : "");
-  if (way == 1 && !fovea_ggml_hook_threads())
+  fovea_ggml.way = static_cast<Ggml::Way>(way == Ggml::ALONE || fovea_ggml_hook_threads() ? way : Ggml::ALONE);
+  if (way == Ggml::THREADS && fovea_ggml.way != way)
     return fovea_ggml_refuse("ggml %s hides what FOVEA_GGML=threads needs", fovea_ggml.version());
-  fovea_ggml.log(abi::LOG_INFO, "fovea: attention by Fovea %s, %s, %s, %s\n", info.version, info.isa, ways[way],
-                 modes[mode]);
-  return fovea_ggml_registry(way == 0);
+  fovea_ggml.log(abi::LOG_INFO, "fovea: attention by Fovea %s, %s, %s, %s\n", info.version, info.isa,
+                 ways[fovea_ggml.way], modes[mode]);
+  return fovea_ggml_registry();
 }
 
 } // namespace

@@ -20,10 +20,11 @@ struct Ggml {
   void (*backend_free)(void **backend);
   void (*f16_to_f32)(const uint16_t *from, float *to, int64_t count);
   void (*log)(int level, const char *format, ...);
-  void (*barrier)(void *pool);            /* only of the second way */
+  void (*barrier)(void *pool);            /* only of nodes in ggml's threads */
   int flash_attention, backend_functions; /* the number of FLASH_ATTN_EXT; of a backend */
   uint64_t views;                         /* bits of operations that compute nothing */
   fovea_mode mode;                        /* of scores and values */
+  enum Way { DEVICE, THREADS, ALONE } way; /* large nodes by the device, all in ggml's threads, all by the device */
 };
 
 extern Ggml fovea_ggml;
@@ -35,9 +36,9 @@ void *fovea_ggml_find(void *place, const char *name);
 /* Writes one line to ggml's log, and returns NULL. */
 abi::Registry *fovea_ggml_refuse(const char *format, ...);
 
-/* The two ways. device.cc: a registry with a device of type ACCEL; without, for the second way. threads.cc: adds
- * attention to the CPU backend; false: that has no place for it. */
-abi::Registry *fovea_ggml_registry(bool with_device);
+/* device.cc: a registry with a device of type ACCEL, or with none if all nodes are computed in ggml's threads.
+ * threads.cc: adds attention to the CPU backend; false: that has no place for it. */
+abi::Registry *fovea_ggml_registry();
 bool fovea_ggml_hook_threads();
 
 #endif

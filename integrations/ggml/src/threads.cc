@@ -1,6 +1,6 @@
-/* The second way: attention within the threads and the scratch of ggml's CPU backend. The backend asks the traits of its
- * extra buffer types before its own code, and exports the list of these types. So no graph is split, and llama.cpp sees
- * no other device. All of this is internal to ggml. */
+/* Attention within the threads and the scratch of ggml's CPU backend. The backend asks the traits of its extra buffer
+ * types before its own code, and exports the list of these types. So no graph is split, and llama.cpp sees no other
+ * device. All of this is internal to ggml. */
 #include "attention.h"
 
 #include <vector>
@@ -12,9 +12,8 @@ struct Traits {
   virtual ~Traits() = default;
 
   virtual bool work_size(int threads, const abi::Tensor *node, size_t &size) {
-    const size_t needed = Attention::size(node, threads);
-    if (needed > 0) size = needed;
-    return needed > 0;
+    if (const size_t needed = Attention::size(node, threads)) return size = needed, true;
+    return false;
   }
 
   /* All of ggml's threads come here with the same node. False: ggml's own code computes it, whose scratch ggml reserved
@@ -39,7 +38,7 @@ struct ExtraType {
   virtual ~ExtraType() = default;
   virtual bool supports_op(abi::Device *, const abi::Tensor *) { return false; } /* there are no such buffers */
   virtual Traits *get_tensor_traits(const abi::Tensor *node) {
-    return node->op == fovea_ggml.flash_attention && Attention::takes(node) ? &traits : nullptr;
+    return Attention::place(node) == Attention::IN_THREADS ? &traits : nullptr;
   }
 } extra;
 

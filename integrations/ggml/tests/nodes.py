@@ -28,6 +28,7 @@ CASES = {
     "f16": {},
     "one_row": dict(rows=1, keys=777),
     "many_rows": dict(rows=150, keys=700),
+    "large": dict(rows=150, keys=1700),
     "long": dict(rows=2, keys=5000, heads=4),
     "view": dict(layout="view", k="f16", v="q8_0"),
     "contiguous": dict(layout="contiguous"),

@@ -4,6 +4,7 @@ a folder with a folder of libraries for each version."""
 import ctypes
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -32,13 +33,13 @@ def outputs(tmp_path_factory):
     """What nodes.py finds, by version, way and mode; each is computed once."""
     kept = {}
 
-    def of(version, way="device", mode="exact"):
+    def of(version, way="alone", mode="exact"):
         key = version, way, mode
         if key not in kept:
             file = tmp_path_factory.mktemp("nodes") / "out.npz"
             plugin = ["--plugin", PLUGIN] if way else []
             lines, log = run(VERSIONS[version], *plugin, "--threads", 1, 2, 5, "--out", file,
-                             FOVEA_GGML=way or "device", FOVEA_GGML_MODE=mode)
+                             FOVEA_GGML=way or "alone", FOVEA_GGML_MODE=mode)
             assert not plugin or lines[1] == "loaded" and f"{way}, {mode}" in log
             kept[key] = dict(numpy.load(file))
         return kept[key]
@@ -77,21 +78,56 @@ def assert_close(name, found, bound):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("way", ["device", "threads"])
+@pytest.mark.parametrize("way", ["alone", "threads"])
 def test_right_in_every_version(outputs, version, way):
     found = outputs(version, way)
     for name in TAKEN:
-        assert found[f"{name}/backend"] == ("FOVEA" if way == "device" else "CPU")
+        assert found[f"{name}/backend"] == ("FOVEA" if way == "alone" else "CPU")
         assert_close(name, found, 4e-6)
     assert found["falls_through/backend"] == "CPU"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_one_answer_for_ways_and_threads(outputs, version):
-    device, threads = outputs(version), outputs(version, "threads")
+    alone, threads = outputs(version), outputs(version, "threads")
     for name in TAKEN:
-        answers = {found[f"{name}/o{count}"].tobytes() for found in (device, threads) for count in (1, 2, 5)}
+        answers = {found[f"{name}/o{count}"].tobytes() for found in (alone, threads) for count in (1, 2, 5)}
         assert len(answers) == 1, name
+
+
+@pytest.mark.parametrize("version", ["0.9.4", NEWEST])
+def test_the_device_leaves_small_nodes_to_ggmls_threads(outputs, version):
+    """By multiply-adds. The bits are the same."""
+    found, alone = outputs(version, "device"), outputs(version)
+    large = {name for name in TAKEN if found[f"{name}/backend"] == "FOVEA"}
+    assert large == {"large", "alibi_passes"}
+    for name in TAKEN:
+        answers = {found[f"{name}/o1"].tobytes(), found[f"{name}/o2"].tobytes(), alone[f"{name}/o2"].tobytes()}
+        assert len(answers) == 1, name
+
+
+def hide(file, symbol):
+    """Makes a symbol of a library as it would be if it were not exported: others do not find it."""
+    data = bytearray(file.read_bytes())
+    at, size, count = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HH", data, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, at + i * size) for i in range(count)]
+    symbols = next(header for header in headers if header[1] == 11)  # SHT_DYNSYM
+    names = headers[symbols[6]][4]
+    for place in range(symbols[4], symbols[4] + symbols[5], 24):
+        begin = names + struct.unpack_from("<I", data, place)[0]
+        if data[begin : data.index(0, begin)] == symbol:
+            data[place + 5] = 2  # STV_HIDDEN
+    file.write_bytes(data)
+
+
+def test_a_ggml_that_hides_its_list_has_the_device_alone(tmp_path):
+    for file in VERSIONS[NEWEST].glob("*.so*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    hide(tmp_path / "libggml-cpu.so", b"_Z39ggml_backend_cpu_get_extra_buffer_typesv")
+    file = tmp_path / "out.npz"
+    _, log = run(tmp_path, "--plugin", PLUGIN, "--cases", "f16", "--out", file)
+    assert ", alone, exact" in log and numpy.load(file)["f16/backend"] == "FOVEA"
+    assert "hides what FOVEA_GGML=threads needs" in refused(tmp_path, FOVEA_GGML="threads")
 
 
 def test_one_answer_for_versions(outputs):
@@ -112,7 +148,7 @@ def test_what_falls_through_is_ggmls(outputs):
 @pytest.mark.parametrize("mode, bound", [("int8", 0.05), ("bf16", 0.03)])
 def test_modes(outputs, mode, bound):
     found, threads, exact = (outputs(NEWEST, way, kind) for way, kind in
-                             (("device", mode), ("threads", mode), ("device", "exact")))
+                             (("alone", mode), ("threads", mode), ("alone", "exact")))
     for name in TAKEN:
         assert found[f"{name}/o2"].tobytes() == threads[f"{name}/o5"].tobytes()
         assert_close(name, found, bound)

@@ -71,7 +71,8 @@ def test_a_text_has_one_answer_and_its_perplexity_is_ggmls(models, name, cache):
     """All logits are equal byte for byte, for each way and number of threads: in batches of equal sizes ggml's own
     products do not depend on threads either."""
     own, _ = read(models[name], cache, 2, None)
-    found = [read(models[name], cache, threads, way) for way in ("device", "threads") for threads in (1, 2, 3)]
+    found = [read(models[name], cache, threads, way) for way in ("alone", "threads") for threads in (1, 2, 3)]
+    found.append(read(models[name], cache, 2, "device"))
     assert all(computes(log) for _, log in found)
     assert len({answer for answer, _ in found}) == 1
     (perplexity, text, digest), _ = found[0]
@@ -82,9 +83,9 @@ def test_a_text_has_one_answer_and_its_perplexity_is_ggmls(models, name, cache):
         assert text == own[1]
 
 
-def test_automatic_flash_attention_stays_on_in_threads_alone(models):
-    """llama.cpp turns it off for attention on another device than the layer's."""
-    for way, stays in (("threads", True), ("device", False)):
+def test_automatic_flash_attention_stays_on_in_ggmls_threads(models):
+    """llama.cpp turns it off for attention on another device than the layer's. The attention of the model is small."""
+    for way, stays in (("threads", True), ("device", True), ("alone", False)):
         assert computes(read(models["made"], "f16", 2, way, flash=-1)[1]) == stays, way
 
 
@@ -92,6 +93,6 @@ def test_ggmls_own_test_of_operations():
     """The attention of up to 256 keys: of more, ggml's reference takes minutes."""
     words = [os.environ["FOVEA_GGML_OPERATIONS"], "test", "-b", "FOVEA", "-o", "FLASH_ATTN_EXT", "-p",
              "kv=(17|64|96|113|128|256),"]
-    said, log = run(*words, way="device")
+    said, log = run(*words, way="alone")
     passed, count = map(int, re.search(r"(\d+)/(\d+) tests passed", said).groups())
     assert passed == count > 1000 and "Backend FOVEA: " in said and computes(log)
