@@ -156,7 +156,7 @@ def main():
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--caches", nargs="+", default=list(TYPES), choices=TYPES, help="types of K and V")
     parser.add_argument("--weights", default="q8_0", choices=llm.make_gguf.TYPES, help="type of the model's weights")
-    parser.add_argument("--rounds", type=int, default=3, help=f"of {LENGTHS[SHORT]} tokens")
+    parser.add_argument("--rounds", type=int, default=5, help=f"of {LENGTHS[SHORT]} tokens")
     parser.add_argument("--long-rounds", type=int, default=1, help=f"of {LENGTHS[LONG]} tokens")
     parser.add_argument("--deep-rounds", type=int, default=2, help=f"of decoding after {LENGTHS[DEEP]} tokens")
     parser.set_defaults(slice=None, cpu_time=False)  # runs are whole

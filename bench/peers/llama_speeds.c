@@ -16,7 +16,7 @@
 #include <time.h>
 
 enum { MOST_REPEATS = 64 };
-static const double ENOUGH = 0.4; /* seconds of repeats of a prompt */
+static const double ENOUGH = 0.8; /* seconds of repeats */
 
 static struct llama_context *context;
 static int context_size, vocabulary;
@@ -50,13 +50,13 @@ static int compare(const void *first, const void *second) {
   return one < other ? -1 : one > other;
 }
 
-/* The median of repeats, each into an empty cache. */
-static double prefill(int count) {
+/* The median of repeats: the seconds of `count` tokens after `depth` tokens that are in the cache, `step` at a time. */
+static double median_of(int count, int depth, int step) {
   double seconds[MOST_REPEATS] = {0}, all = 0;
   int repeats = 0;
   while (repeats < MOST_REPEATS && all < ENOUGH) {
-    llama_memory_clear(llama_get_memory(context), 0);
-    all += seconds[repeats++] = seconds_of(count, (int)llama_n_batch(context));
+    llama_memory_seq_rm(llama_get_memory(context), 0, depth, -1);
+    all += seconds[repeats++] = seconds_of(count, step);
   }
   qsort(seconds, (size_t)repeats, sizeof *seconds, compare);
   return seconds[repeats / 2];
@@ -65,7 +65,7 @@ static double prefill(int count) {
 static void run(const char *test, int *length, const char *state) {
   int count = 0, depth = 0;
   if (sscanf(test, "prefill/%d", &count) == 1) {
-    printf("%s %.6g\n", test, count / prefill(count));
+    printf("%s %.6g\n", test, count / median_of(count, 0, (int)llama_n_batch(context)));
     *length = count;
   } else if (sscanf(test, "decode/%d_after%d", &count, &depth) == 2) {
     if (*length != depth) {
@@ -75,8 +75,7 @@ static void run(const char *test, int *length, const char *state) {
               "no such state");
       *length = depth;
     }
-    printf("%s %.6g\n", test, count / seconds_of(count, 1));
-    llama_memory_seq_rm(llama_get_memory(context), 0, depth, -1);
+    printf("%s %.6g\n", test, count / median_of(count, depth, 1));
   } else if (sscanf(test, "save/%d", &count) == 1) {
     llama_memory_clear(llama_get_memory(context), 0);
     seconds_of(count, (int)llama_n_batch(context));
