@@ -155,7 +155,8 @@ double Attention::work(const abi::Tensor *node) {
 }
 
 Attention::Place Attention::place(const abi::Tensor *node) {
-  constexpr double WORTH_A_SPLIT = 2e8; /* takes some milliseconds, and a split of the graph some hundredths of one */
+  constexpr double WORTH_A_SPLIT =
+      2e8; /* takes some milliseconds, and a split of the graph some hundredths of one */
   if (node->op != fovea_ggml.flash_attention || !takes(node)) return BY_GGML;
   if (fovea_ggml.way == Ggml::DEVICE && work(node) < WORTH_A_SPLIT) return IN_THREADS;
   return fovea_ggml.way == Ggml::THREADS ? IN_THREADS : BY_DEVICE;

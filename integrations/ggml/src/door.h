@@ -20,10 +20,10 @@ struct Ggml {
   void (*backend_free)(void **backend);
   void (*f16_to_f32)(const uint16_t *from, float *to, int64_t count);
   void (*log)(int level, const char *format, ...);
-  void (*barrier)(void *pool);            /* only of nodes in ggml's threads */
-  int flash_attention, backend_functions; /* the number of FLASH_ATTN_EXT; of a backend */
-  uint64_t views;                         /* bits of operations that compute nothing */
-  fovea_mode mode;                        /* of scores and values */
+  void (*barrier)(void *pool);             /* only of nodes in ggml's threads */
+  int flash_attention, backend_functions;  /* the number of FLASH_ATTN_EXT; of a backend */
+  uint64_t views;                          /* bits of operations that compute nothing */
+  fovea_mode mode;                         /* of scores and values */
   enum Way { DEVICE, THREADS, ALONE } way; /* large nodes by the device, all in ggml's threads, all by the device */
 };
 
