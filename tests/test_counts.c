@@ -131,13 +131,13 @@ static void test_random_problems(void **state) {
   }
 }
 
-/* From one row to more than any table decodes, with keys in rows and in panels, so that both limits are crossed. */
+/* From three rows to more than any table decodes, with keys in rows and in panels, so that both limits are crossed. */
 static void test_few_rows(void **state) {
   (void)state;
   struct generator generator = {78};
   for (int64_t rows = 1; rows <= 20; rows += USUAL_OR_LONG(4, 1)) {
     fovea_problem problem;
-    fovea_problem_init(&problem, 1, 2, 1, rows, 300, 16, 16);
+    fovea_problem_init(&problem, 1, 3, 1, rows, 300, 16, 16);
     problem.causal = 1;
     check_problem(&problem, (uint64_t)rows, &generator);
   }

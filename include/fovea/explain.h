@@ -60,7 +60,7 @@ typedef struct fovea_explanation {
 
   int64_t pairs;          /* of a row and a key of its sequence, over all query heads */
   int64_t pairs_visible;  /* that rules and pattern let rows see */
-  int64_t pairs_computed; /* lanes of padding included. Scores that are computed twice count once */
+  int64_t pairs_computed; /* padding of rows and keys included. Scores that are computed twice count once */
   double flops;           /* 2 * (qk_dim + v_dim) for each visible pair; infinite if their number is not known */
 
   /* Each element counted once: of Q, K, V and a mask from the first to the last key that the rules (without the

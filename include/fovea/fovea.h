@@ -411,7 +411,7 @@ FOVEA_API fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t t
 /* How much of the score matrix is visible and computed, over all batch elements and query heads. */
 typedef struct fovea_counts {
   int64_t pairs_visible; /* (row, key) pairs where the key is visible to the row */
-  /* Pairs whose score is computed, lanes of padding included; twice with a score output other than weights. */
+  /* Pairs whose score is computed, padding of rows and keys included; twice with a score output other than weights. */
   int64_t pairs_computed;
 } fovea_counts;
 

@@ -42,7 +42,8 @@ static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *given, fove
   fovea_find_visible_tile(&by, rows, NULL, &tile);
   if (fovea_is_decoded(plan, &entry, FOVEA_KEYS_LIE_IN_ROWS)) { /* keys are computed in whole vectors */
     keys = fovea_intersect(keys, tile.any);
-    return rows.count * (fovea_divide_up(keys.end, lanes) - keys.begin / lanes) * lanes;
+    return fovea_rows_multiplied(plan, rows.count) * (fovea_divide_up(keys.end, lanes) - keys.begin / lanes) *
+           lanes;
   }
   /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): `vectors` elements are set */
   for (int v = 0; v < tile.vectors; v++) {

@@ -128,13 +128,11 @@ static void load_queries(fovea_task_context *context, fovea_tile *t) {
 const fovea_engine fovea_tiled_engine = {.load_queries = load_queries,
                                          .compute_block = compute_block,
                                          .score_block = FOVEA_BUILDS_OUTPUTS ? score_only : NULL,
-                                         .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL,
-                                         .pairs = fovea_pairs_of_slices};
+                                         .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL};
 
 #if FOVEA_BUILDS_MODES
 const fovea_engine fovea_mode_engine = {.load_queries = load_queries,
                                         .compute_block = compute_mode_block,
                                         .score_block = FOVEA_BUILDS_OUTPUTS ? score_only : NULL,
-                                        .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL,
-                                        .pairs = fovea_pairs_of_slices};
+                                        .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL};
 #endif

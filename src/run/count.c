@@ -7,6 +7,12 @@
 #include "scores.h"
 #include "walk.h"
 
+int64_t fovea_pairs_computed(const fovea_plan *plan, const fovea_visible_block *block, int keys_in_lanes) {
+  const int lanes = plan->kernels->lanes;
+  if (!keys_in_lanes) return fovea_pairs_of_slices(block, lanes);
+  return fovea_rows_multiplied(plan, block->rows->count) * fovea_keys_of_vectors(block, lanes);
+}
+
 /* The pairs of a tile in the current block. */
 static void count_block(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts) {
   fovea_visible_block visible;
@@ -15,7 +21,8 @@ static void count_block(const fovea_task_context *context, const fovea_tile *t, 
   if (!fovea_see_block(context, t, &visible)) return;
   counts->pairs_visible += fovea_visible_pairs(&visible, lanes);
   const int again = scored && fovea_scores_again(context->plan);
-  counts->pairs_computed += context->engine->pairs(&visible, lanes) * (again ? 2 : 1);
+  counts->pairs_computed +=
+      fovea_pairs_computed(context->plan, &visible, context->engine->keys_in_lanes) * (again ? 2 : 1);
 }
 
 static void count_task(fovea_task_context *context, void *worker_scratch, fovea_counts *counts) {

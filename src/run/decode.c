@@ -234,8 +234,7 @@ const fovea_engine fovea_decoded_engine = {.keys_in_lanes = 1,
                                            .score_block = FOVEA_BUILDS_OUTPUTS ? score_rows : NULL,
                                            .read_scores = FOVEA_BUILDS_OUTPUTS ? read_scores : NULL,
                                            .end_span = end_span,
-                                           .write_span = write_span,
-                                           .pairs = fovea_pairs_of_key_vectors};
+                                           .write_span = write_span};
 
 #if FOVEA_BUILDS_INT8
 static void load_codes(fovea_task_context *context, fovea_tile *t) {
@@ -251,7 +250,6 @@ const fovea_engine fovea_code_engine = {.keys_in_lanes = 1,
                                         .load_queries = load_codes,
                                         .compute_block = decode_codes,
                                         .end_span = end_span,
-                                        .write_span = write_span,
-                                        .pairs = fovea_pairs_of_key_vectors};
+                                        .write_span = write_span};
 #endif
 #endif

@@ -9,17 +9,11 @@
 
 #if FOVEA_BUILDS_DECODE
 
-/* The rows that are multiplied. Three rows, or three after fours, are multiplied as four: keys and values become
- * vectors of f32 once, and not once for two rows and once more for one. The results of the fourth row are not used. */
-static int rows_to_multiply(const fovea_plan *plan, int rows) {
-  const int whole = rows % 4 == 3 && plan->kernels->lanes >= 4 && (uint64_t)rows < plan->layout.decode_rows;
-  return whole ? rows + 1 : rows;
-}
-
-/* The queries are f32, as they are; those of a row that is not used are 0. */
+/* The queries are f32, as they are; those of the row that no one asked for are 0, and its results are
+ * not used. */
 static void keep_queries(const fovea_plan *plan, fovea_decode_state *state, int rows) {
   const int64_t stride = fovea_decode_stride(plan->problem.qk_dim);
-  if (rows_to_multiply(plan, rows) > rows)
+  if (fovea_rows_multiplied(plan, rows) > rows)
     memset(state->memory.queries + rows * stride, 0, (size_t)stride * sizeof(float));
 }
 
@@ -45,7 +39,7 @@ static void read_rows(const fovea_task_context *context, fovea_decode_state *sta
 static void score(const fovea_plan *plan, const fovea_decode_state *state, fovea_position_block *positions,
                   fovea_decode_score_args *args) {
   (void)state, (void)positions;
-  args->row_count = rows_to_multiply(plan, args->row_count);
+  args->row_count = fovea_rows_multiplied(plan, args->row_count);
   plan->kernels->decode_score(args);
 }
 
@@ -86,7 +80,7 @@ static void add_values(const fovea_decode_block *block, const fovea_decode_state
       stateless || !fovea_all_see(visible, keys) || visible->mask.present || block->positions->hides;
   fovea_decode_value_args args = {
       .weights = state->memory.scores + keys.begin,
-      .row_count = rows_to_multiply(plan, rows),
+      .row_count = fovea_rows_multiplied(plan, rows),
       .values = values->rows + keys.begin,
       .prefetch = fovea_plain_rows_to_prefetch(&plan->problem, values, &state->keys[!state->slot],
                                                &state->values[!state->slot], keys.begin),

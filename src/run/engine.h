@@ -30,8 +30,6 @@ typedef struct fovea_engine {
   void (*end_span)(const fovea_task_context *context, fovea_tile *t);
   /* Writes the results of a tile of a single span, from the state as it lies; NULL: from the tree. */
   void (*write_span)(const fovea_task_context *context, fovea_tile *t);
-  /* The pairs of a block that are computed. */
-  int64_t (*pairs)(const fovea_visible_block *visible, int lanes);
 } fovea_engine;
 
 #endif

@@ -1,6 +1,7 @@
 #include "explain_tiles.h"
 
 #include "../visible/visible_pairs.h"
+#include "count.h"
 #include "gather.h"
 
 #if FOVEA_BUILDS_EXPLAIN
@@ -56,7 +57,7 @@ static void count_block(const tile_count *count, int64_t base) {
   int64_t seen = 0, computed = 0;
   if (fovea_find_visible_block(&count->by, &count->tile, base, count->tile.vectors * lanes, NULL, &block)) {
     seen = fovea_visible_pairs(&block, lanes);
-    computed = (count->decoded ? fovea_pairs_of_key_vectors : fovea_pairs_of_slices)(&block, lanes);
+    computed = fovea_pairs_computed(count->plan, &block, count->decoded);
   }
   add(kind_of(count, &block, seen), 1, count->times);
   if (count->by.entry->gathered) return;
@@ -69,7 +70,8 @@ static void count_full_blocks(const tile_count *count, int64_t begin, int64_t en
   const int64_t blocks = (end - begin) / FOVEA_BLOCK_KEYS, lanes = count->plan->kernels->lanes;
   const int64_t unmasked = (count->mask_begin / FOVEA_BLOCK_KEYS) - begin / FOVEA_BLOCK_KEYS;
   const int64_t full = fovea_least(blocks, fovea_most(unmasked, 0));
-  const int64_t rows = count->decoded ? count->rows.count : count->tile.vectors * lanes;
+  const int64_t rows =
+      count->decoded ? fovea_rows_multiplied(count->plan, count->rows.count) : count->tile.vectors * lanes;
   add(&count->to->blocks_full, full, count->times);
   add(&count->to->blocks_masked, blocks - full, count->times);
   add(&count->to->pairs_visible, (end - begin) * count->rows.count, count->times);

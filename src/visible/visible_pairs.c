@@ -41,7 +41,7 @@ int64_t fovea_pairs_of_slices(const fovea_visible_block *block, int lanes) {
   return pairs;
 }
 
-int64_t fovea_pairs_of_key_vectors(const fovea_visible_block *block, int lanes) {
+int64_t fovea_keys_of_vectors(const fovea_visible_block *block, int lanes) {
   const fovea_interval keys = fovea_keys_of_slices(&block->sliced, block->rows->vectors);
-  return block->rows->count * ((keys.end + lanes - 1) / lanes - keys.begin / lanes) * lanes;
+  return ((keys.end + lanes - 1) / lanes - keys.begin / lanes) * lanes;
 }
