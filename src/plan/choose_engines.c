@@ -55,6 +55,11 @@ static void choose_decoded_rows(fovea_plan *plan) {
   plan->decoded_rows[FOVEA_KEYS_LIE_IN_PANELS] = panels;
 }
 
+int fovea_rows_multiplied(const fovea_plan *plan, int rows) {
+  const int whole = rows % 4 == 3 && plan->decoder == FOVEA_ENGINE_DECODED && plan->kernels->lanes >= 4;
+  return whole && (uint64_t)rows < plan->layout.decode_rows ? rows + 1 : rows;
+}
+
 void fovea_choose_engines(fovea_plan *plan) {
   choose_steps(plan, &plan->steps);
   plan->tiler = plan->values ? FOVEA_ENGINE_TILED_MODE : FOVEA_ENGINE_TILED;

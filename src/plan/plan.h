@@ -121,10 +121,7 @@ static inline fovea_visibility fovea_visibility_of(const fovea_plan *plan, const
 
 /* The rows that are multiplied for the rows of a decoded tile. Exact mode multiplies three rows, or three after fours,
  * as four: keys and values become vectors of f32 once, and not once for two rows and once more for one. */
-static inline int fovea_rows_multiplied(const fovea_plan *plan, int rows) {
-  const int whole = rows % 4 == 3 && plan->decoder == FOVEA_ENGINE_DECODED && plan->kernels->lanes >= 4;
-  return whole && (uint64_t)rows < plan->layout.decode_rows ? rows + 1 : rows;
-}
+int fovea_rows_multiplied(const fovea_plan *plan, int rows);
 
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. */
 static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, fovea_key_places places) {
