@@ -113,14 +113,23 @@ FOVEA_KERNEL void FOVEA_NAME(nn_tile)(const fovea_nn_tile_args *args) {
 
 /* ---- Packing -------------------------------------------------------------------------------------------------- */
 
-/* LANES dims of up to LANES rows, transposed: square[dim][row]. The rows of the next tile are prefetched: each lies on
- * a page or two of its own, where hardware sees no stream. */
+/* LANES dims of up to LANES rows, transposed: square[dim][row]. Rows after the last are the last again, and nothing
+ * reads their sums. The rows of the next tile are prefetched: each lies on a page or two of its own, where hardware sees
+ * no stream. */
 FOVEA_INLINE void many_square(const fovea_nn_pack_args *args, int row, int dim, int dims, vec square[LANES]) {
+  const float *x[LANES];
   FOVEA_UNROLL
   for (int i = 0; i < LANES; i++) {
-    const float *x = args->x + (row + i) * args->x_stride + dim;
-    __builtin_prefetch(x + args->tile_rows * args->x_stride);
-    square[i] = row + i >= args->rows ? vec_set1(0.0f) : dims == LANES ? vec_load(x) : vec_load_first(x, dims);
+    const int from = row + i < args->rows ? row + i : args->rows - 1;
+    x[i] = args->x + from * args->x_stride + dim;
+    __builtin_prefetch(x[i] + args->tile_rows * args->x_stride);
+  }
+  if (dims == LANES) {
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) square[i] = vec_load(x[i]);
+  } else {
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) square[i] = vec_load_first(x[i], dims);
   }
   vec_transpose(square);
 }
@@ -135,8 +144,9 @@ FOVEA_KERNEL void FOVEA_NAME(nn_pack)(const fovea_nn_pack_args *args) {
     FOVEA_UNROLL
     for (int s = 0; s < MANY_SQUARES; s++) many_square(args, s * LANES, d, dims, squares[s]);
     float *to = args->to + (int64_t)d * args->tile_rows;
-    FOVEA_NO_UNROLL
-    for (int i = 0; i < dims; i++, to += args->tile_rows) {
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++, to += args->tile_rows) {
+      if (i >= dims) continue; /* no loop: the squares stay in registers */
       FOVEA_UNROLL
       for (int s = 0; s < MANY_SQUARES; s++) {
         if (s * LANES < args->tile_rows) vec_store(to + s * LANES, squares[s][i]);
