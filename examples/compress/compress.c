@@ -171,12 +171,14 @@ static bool read_head(const struct work *work, const struct file *file, struct h
     return refuse(failure, "%s: it is cut off, or no text that was packed by this version", from);
   memcpy(head, file->bytes, sizeof *head);
   hash_bytes(work->model.gguf.file.bytes, work->model.gguf.file.size, weights);
-  if (memcmp(head->weights, weights, sizeof head->weights) != 0)
-    return refuse(failure,
-                  "%s: it was packed by another model: its SHA-256 begins with %02x%02x%02x%02x, this one's with "
-                  "%02x%02x%02x%02x",
-                  from, head->weights[0], head->weights[1], head->weights[2], head->weights[3], weights[0],
-                  weights[1], weights[2], weights[3]);
+  if (memcmp(head->weights, weights, sizeof head->weights) != 0) {
+    char stated[HASH_TEXT], found[HASH_TEXT];
+    hash_write(weights, found);
+    memcpy(weights, head->weights, sizeof head->weights);
+    hash_write(weights, stated);
+    return refuse(failure, "%s: it was packed by another model: its SHA-256 begins with %.*s, this one's with %.*s",
+                  from, HASH_BYTES, stated, HASH_BYTES, found); /* half of the digits: as many as there are bytes */
+  }
   *size = 0;
   for (int i = 3; i >= 0; i--) *size = *size << 8 | head->size[i];
   return *size <= TEXT_LIMIT || refuse(failure, "%s: it is damaged", from);

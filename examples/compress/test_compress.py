@@ -8,6 +8,7 @@ import lzma
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -132,6 +133,16 @@ class Texts(unittest.TestCase):
             with self.subTest(length=length):
                 self.refused(data[:length])
         self.refused(data + b"\0")
+
+    def test_a_bit_of_the_model_s_hash(self):
+        data = self.packed(b"a cat")
+        for at in (11, 15, 26):
+            flipped = bytearray(data)
+            flipped[at] ^= 1
+            stated, found = re.search(rb"begins with (\w{32}), this one's with (\w{32})\n$",
+                                      self.refused(bytes(flipped))).groups()
+            self.assertEqual((bytes.fromhex(stated.decode()), bytes.fromhex(found.decode())),
+                             (bytes(flipped[11:27]), data[11:27]))
 
     def test_other_code(self):
         """Bytes that are drawn, doubled, moved, or of another text, with a head that is right."""
