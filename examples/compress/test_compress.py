@@ -178,6 +178,12 @@ class Texts(unittest.TestCase):
                 self.assertEqual((status, out), (2, b""))
                 self.assertRegex(err, rb"^fovea_compress: [^\n]+\n$")
 
+    def test_help(self):
+        for words in (("--help",), ("pack", "--help"), ("unpack", self.model, "--help")):
+            status, out, err = run(*words)
+            self.assertEqual((status, err), (0, b""))
+            self.assertRegex(out, b"^Usage: ")
+
     def test_another_model(self):
         data = self.packed(b"a cat")
         other = self.folder / "other.gguf"

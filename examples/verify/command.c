@@ -41,7 +41,8 @@ bool command_read(struct command *command, const struct command_program *program
   int given = 0;
   *command = (struct command){.which = 0};
   fovea_execution_init(&command->execution);
-  if (count > 1 && strcmp(arguments[1], "--help") == 0) return fputs(program->help, stdout), command->help = true;
+  for (int i = 1; i < count; i++)
+    if (strcmp(arguments[i], "--help") == 0) return fputs(program->help, stdout), command->help = true;
   while (command->which < 2 && (count < 2 || strcmp(arguments[1], names[command->which]) != 0)) command->which++;
   if (command->which == 2)
     return refuse(failure, "the first word must be %s or %s; --help tells more", names[0], names[1]);

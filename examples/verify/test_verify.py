@@ -108,6 +108,12 @@ class Receipts(unittest.TestCase):
                 self.assertEqual((status, out), (2, ""))
                 self.assertRegex(err, r"^fovea_verify: [^\n]+\n$")
 
+    def test_help(self):
+        for words in (("--help",), ("check", "--help"), ("write", self.model, "--help")):
+            status, out, err = run(*words)
+            self.assertEqual((status, err), (0, ""))
+            self.assertRegex(out, "^Usage: ")
+
     def test_text(self):
         status, out, err = self.check(self.receipt, "--text")
         self.assertEqual((status, err), (0, ""))
