@@ -17,6 +17,8 @@ void chances_close(struct chances *chances) {
 
 bool chances_take(struct chances *chances, const float *logits, double temperature,
                   const fovea_execution *execution, struct failure *failure) {
+  if (!(temperature >= 1e-6 && temperature <= 1e6))
+    return refuse(failure, "the temperature is %g; it must be 0, or from 1e-6 to 1e6", temperature);
   const float inverse = 1 / (float)temperature;
   fovea_nn_map map;
   fovea_error error;

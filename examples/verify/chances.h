@@ -18,7 +18,7 @@ struct chances {
 bool chances_open(struct chances *chances, int64_t count, struct failure *failure);
 void chances_close(struct chances *chances);
 
-/* Refuses logits that are not finite. */
+/* Refuses logits that are not finite, and temperatures that are not from 1e-6 to 1e6, as fovea.verify does. */
 bool chances_take(struct chances *chances, const float *logits, double temperature,
                   const fovea_execution *execution, struct failure *failure);
 

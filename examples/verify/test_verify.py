@@ -114,6 +114,17 @@ class Receipts(unittest.TestCase):
             self.assertEqual((status, err), (0, ""))
             self.assertRegex(out, "^Usage: ")
 
+    def test_temperatures(self):
+        """Whatever is written can be checked."""
+        path = self.folder / "warm"
+        for temperature in ("1e-6", "1e6"):
+            self.write(path, "--endless", "--temperature", temperature)
+            self.assert_verified(path)
+        for temperature in ("9e-7", "1e-40", "1.1e6", "1e300"):
+            status, out, err = run("write", self.model, path, "a", "--temperature", temperature)
+            self.assertEqual((status, out), (2, ""))
+            self.assertRegex(err, r"^fovea_verify: the temperature is \S+; it must be 0, or from 1e-6 to 1e6\n$")
+
     def test_text(self):
         status, out, err = self.check(self.receipt, "--text")
         self.assertEqual((status, err), (0, ""))
