@@ -208,7 +208,7 @@ static bool check_taken(const struct model *model, struct failure *failure) {
 
 static bool check_mode(const struct model *model, struct failure *failure) {
   return model->mode == FOVEA_MODE_EXACT || model->has_codes ||
-         refuse(failure, "%s: --int8 is for quantised weights, of which it has none", model->gguf.path);
+         refuse(failure, "%s: int8 mode is for quantised weights, of which it has none", model->gguf.path);
 }
 
 static bool make_room(struct model *model, struct failure *failure) {

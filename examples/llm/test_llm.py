@@ -131,7 +131,7 @@ class Answers(Folder):
                       ["--chunk", 1, "--page", 100]):
             self.assertEqual(self.logits(*common, *words), data, words)
         self.assertNotEqual(self.logits(*common, "--cache", "f16"), data)
-        self.refused("--int8 is for quantised weights", "a", "--int8")
+        self.refused("int8 mode is for quantised weights", "a", "--int8")
         texts = self.texts(values, data, lambda row, _: int(row.argmax()))
         *_, first, second, _ = self.output(*common, "--check").decode(errors="replace").split("\n")
         self.assertEqual(first, f"digest {reference.digest_of_texts([rows for _, rows in texts]):016x}")

@@ -93,6 +93,10 @@ class Receipts(unittest.TestCase):
         path.write_text(path.read_text().replace("int8", "exact"))
         status, out, err = run("check", model, path)
         self.assertEqual((status, out, err), (1, "position 0: the state after layer 0 has another hash\n", ""))
+        path.write_text(path.read_text().replace("exact", "int8"))
+        status, out, err = run("check", self.model, path)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("model.gguf: int8 mode is for quantised weights, of which it has none", err)
 
     def test_command_line(self):
         for words in ((), ("verify",), ("check",), ("check", "a"), ("check", "a", "b", "c"), ("write", "a", "b"),
