@@ -277,6 +277,7 @@ def test_truncated_files(folder, tmp_path):
 
 MALFORMED = [
     (lambda r: r.update(receipt=2), "receipt is 2; it must be 1, which this version of fovea reads$"),
+    (lambda r: r.update(receipt=True), "receipt is True; it must be 1, which"),
     (lambda r: r.update(contract="2.0 exact"), "contract is '2.0 exact'; it must be '1.0 exact', which"),
     (lambda r: r.update(contract="1.0 bf16"), "contract is '1.0 bf16'; it must be '1.0 exact'"),
     (lambda r: r.update(kind="sound"), "kind is 'sound'; it must be 'vectors' or 'text'$"),
@@ -322,6 +323,15 @@ def test_refused_arguments(folder):
             r"texts\[1\] has 0 tokens": lambda: verify.embed(bert(), [[1], []]),
             r"texts\[0\] has 129 tokens; .* 1 to 128": lambda: verify.embed(bert(), [[1] * 129]),
             r"prompt\[1\] is 200; the model has tokens 0 to 199": lambda: verify.generate(llama(), [1, 200]),
+            "prompt is 'hello'; it must be a list of integers": lambda: verify.generate(llama(), "hello"),
+            r"prompt is \[1.5, 2\]; it must be a list of integers": lambda: verify.generate(llama(), [1.5, 2]),
+            r"texts\[1\] is 'hello'; it must be a list of integers": lambda: verify.embed(bert(), [[1], "hello"]),
+            r"texts\[0\] is 1; it must be a list of integers": lambda: verify.embed(bert(), [1, 2]),
+            "texts is 1; it must be a list for each text": lambda: verify.embed(bert(), 1),
+            "texts has no input_ids": lambda: verify.embed(bert(), {}),
+            r"input_ids\[0\] is 1; it must be": lambda: verify.embed(bert(), {"input_ids": [1, 2]}),
+            "attention_mask has other lengths": lambda: verify.embed(bert(), {"input_ids": [[1, 2]],
+                                                                              "attention_mask": [[1]]}),
             "prompt has 128 tokens": lambda: verify.generate(llama(), [1] * 128),
             "max_new_tokens is 0; ": lambda: verify.generate(llama(), [1], max_new_tokens=0),
             "temperature is -1; ": lambda: verify.generate(llama(), [1], temperature=-1),
@@ -350,6 +360,7 @@ def test_models_without_receipts(folder):
                                                                        num_layers=1, num_heads=4))
     for pattern, call in {
             "model is a Linear; it must be a model of transformers": lambda: verify.embed(torch.nn.Linear(2, 2), [[1]]),
+            "model is a NoneType; it must be a model of transformers": lambda: verify.check(None, receipt),
             "model is a T5ForConditionalGeneration, an encoder and": lambda: verify.embed(t5.eval(), [[1]]),
             "model is a BertModel, whose output has no logits": lambda: verify.generate(bert(), [1]),
             "model has .* on another device; ": lambda: verify.embed(llama().to("meta"), [[1]])}.items():

@@ -63,8 +63,8 @@ def refuse_model(model: Any) -> None:
     """Refuses models that have no receipts."""
     name, text = type(model).__name__, ""
     if not hasattr(model, "set_attn_implementation"):
-        text = f"is a {name}; it must be a model of transformers"
-    elif model.config.is_encoder_decoder:
+        refuse("model", f"is a {name}; it must be a model of transformers", fovea.UnsupportedError)
+    if model.config.is_encoder_decoder:
         text = f"is a {name}, an encoder and a decoder; it must be one of both"
     elif model.training:
         text = "is in training; call eval()"

@@ -101,7 +101,7 @@ def _is_dict_of(is_value: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "receipt": (lambda x: x == VERSION, f"{VERSION}, which this version of fovea reads"),
+    "receipt": (lambda x: _is_int(x, VERSION, VERSION), f"{VERSION}, which this version of fovea reads"),
     "contract": (lambda x: x == CONTRACT, f"{CONTRACT!r}, which this version of fovea computes"),
     "kind": (lambda x: x in list(OF_KIND), "'vectors' or 'text'"),
     "versions": (_is_dict_of(_is_str), "versions by name"),

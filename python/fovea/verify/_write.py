@@ -1,5 +1,7 @@
 """Receipts that are written."""
 
+import operator
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,15 +27,35 @@ def _receipt(kind: str, model: Any, layers: int, every: int, **rest: Any) -> dic
     return {**receipt, "tensors": tensors, "texts": texts}
 
 
+def _integers(name: str, numbers: Any) -> list[int]:
+    try:
+        return [operator.index(number) for number in numbers]
+    except TypeError:
+        refuse(name, f"is {reprlib.repr(numbers)}; it must be a list of integers")
+
+
+def _rows(name: str, rows: Any) -> list[list[int]]:
+    """Lists of integers, of each text."""
+    try:
+        every = list(rows)
+    except TypeError:
+        refuse(name, f"is {reprlib.repr(rows)}; it must be a list for each text")
+    return [_integers(f"{name}[{i}]", row) for i, row in enumerate(every)]
+
+
 def _lists(texts: Any) -> list[list[int]]:
     """Numbers of the tokens of each text, from lists or from what a tokenizer returns, without padding."""
     if not isinstance(texts, Mapping):
-        return [[int(token) for token in text] for text in texts]
+        return _rows("texts", texts)
+    if "input_ids" not in texts:
+        refuse("texts", "has no input_ids, which a tokenizer returns")
+    ids = _rows("input_ids", texts["input_ids"])
     if any(int(kind) for row in texts.get("token_type_ids", ()) for kind in row):
         refuse("token_type_ids", "has others than 0; a receipt has single texts", fovea.UnsupportedError)
-    ids = texts["input_ids"]
     masks = texts.get("attention_mask", [[1] * len(row) for row in ids])
-    return [[int(token) for token, seen in zip(row, mask) if seen] for row, mask in zip(ids, masks)]
+    if list(map(len, masks)) != list(map(len, ids)):
+        refuse("attention_mask", "has other lengths than input_ids")
+    return [[token for token, seen in zip(row, mask) if seen] for row, mask in zip(ids, masks)]
 
 
 def embed(model: Any, texts: Any, *, pool: str = "mean", every: int = 16,
@@ -66,7 +88,7 @@ def generate(model: Any, prompt: Sequence[int], *, max_new_tokens: int = 64, tem
     temperature, seed: 0.0 is the likeliest token; else tokens are drawn, by a generator that begins with the seed
     every: rows of positions 0, every, 2 every, ... have hashes
     """
-    tokens = [int(token) for token in prompt]
+    tokens = _integers("prompt", prompt)
     given = {"max_new_tokens": max_new_tokens, "temperature": temperature, "seed": seed, "every": every}
     require(given, given)
     _model.refuse_model(model)
