@@ -95,7 +95,7 @@ typedef struct fovea_nn_tile_args {
   int64_t near_turn;        /* every other step of `near` */
 } fovea_nn_tile_args;
 
-/* Packs a piece of a tile's rows of x: to[dim][row]. Rows that do not exist become zeros. */
+/* Packs a piece of a tile's rows of x: to[dim][row]. Rows that do not exist are the last one again. */
 typedef struct fovea_nn_pack_args {
   const float *x; /* the first dim of the first row */
   int64_t x_stride;
