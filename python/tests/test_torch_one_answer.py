@@ -112,6 +112,50 @@ def test_audit():
         assert [each.name for each in found if not each.one_answer] == named
 
 
+# What PyTorch refuses, by shapes, axes and words.
+REFUSED = {
+    "mm": lambda x: torch.mm(x(3, 4), x(5, 6)),
+    "mm of three axes": lambda x: torch.mm(x(2, 3, 4), x(4, 6)),
+    "mm of a vector": lambda x: torch.mm(x(4), x(4, 6)),
+    "linear": lambda x: torch.nn.functional.linear(x(3, 4), x(6, 5)),
+    "addmm, more rows": lambda x: torch.addmm(x(4, 4), x(1, 6), x(6, 4)),
+    "addmm, more axes": lambda x: torch.addmm(x(2, 1, 4), x(1, 6), x(6, 4)),
+    "addmm, beta": lambda x: torch.addmm(x(9, 9), x(3, 6), x(6, 4), beta=0),
+    "bmm, less": lambda x: torch.bmm(x(5, 3, 4), x(2, 4, 6)),
+    "bmm, more": lambda x: torch.bmm(x(2, 3, 4), x(5, 4, 6)),
+    "bmm, one": lambda x: torch.bmm(x(5, 3, 4), x(1, 4, 6).expand(2, 4, 6)),
+    "bmm of matrices": lambda x: torch.bmm(x(3, 4), x(4, 6)),
+    "baddbmm": lambda x: torch.baddbmm(x(4, 3, 6), x(1, 3, 4), x(1, 4, 6)),
+    "mv": lambda x: torch.mv(x(3, 4), x(5)),
+    "mv of a matrix": lambda x: torch.mv(x(3, 4), x(4, 1)),
+    "dot": lambda x: torch.dot(x(4), x(5)),
+    "dot of matrices": lambda x: torch.dot(x(1, 4), x(1, 4)),
+    "mean": lambda x: x(3, 4).mean(5),
+    "mean, twice": lambda x: x(3, 4).mean((0, -2)),
+    "sum": lambda x: x(3, 4).sum(-3),
+    "norm": lambda x: torch.linalg.vector_norm(x(3, 4), dim=5),
+    "layer norm": lambda x: torch.nn.functional.layer_norm(x(4, 6), (5,)),
+    "layer norm's weight": lambda x: torch.nn.functional.layer_norm(x(4, 6), (6,), x(5)),
+    "gelu": lambda x: torch.nn.functional.gelu(x(3), approximate="fast"),
+    "convolution": lambda x: torch.nn.functional.conv1d(x(1, 3, 9), x(2, 4, 3)),
+    "convolution, bias": lambda x: torch.nn.functional.conv1d(x(1, 3, 9), x(2, 3, 5), x(1)),
+    "convolution, size": lambda x: torch.nn.functional.conv1d(x(1, 3, 2), x(2, 3, 5)),
+    "convolution, padding": lambda x: torch.nn.functional.conv1d(x(1, 3, 9), x(2, 3, 5), padding=-1),
+    "convolution, stride": lambda x: torch.nn.functional.conv1d(x(1, 3, 9), x(2, 3, 5), stride=0),
+    "convolution, dilation": lambda x: torch.nn.functional.conv1d(x(1, 3, 9), x(2, 3, 5), dilation=0),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+def test_what_pytorch_refuses(call):
+    """It is refused within one_answer(), too, by the same exception."""
+    with pytest.raises((RuntimeError, IndexError)) as expected:
+        call(torch.ones)
+    with fovea.torch.one_answer(), pytest.raises(expected.type) as caught:
+        call(torch.ones)
+    assert str(caught.value) == str(expected.value)
+
+
 def test_end():
     """PyTorch's own bits come back, once all that began it have ended."""
     model, x = encoder(), sentences()

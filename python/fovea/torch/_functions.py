@@ -1,7 +1,7 @@
 """Sums, norms and functions for one_answer(): by fovea.nn, or by functions of float64 that have one answer themselves.
 
-Each kernel takes the arguments of its operator, and returns NotImplemented for what it does not take, or PYTORCHS if
-PyTorch's own result is the only one."""
+Each kernel takes the arguments of its operator, and returns NotImplemented for what it does not take, also what PyTorch
+refuses, or PYTORCHS if PyTorch's own result is the only one."""
 
 import math
 
@@ -32,27 +32,29 @@ def _sum(x, dims, keepdim, squares=False):
                      else [x.shape[dim] for dim in rest])
 
 
-def _has_sum(x, dtype):
-    return x.dtype in TYPES and dtype in (None, x.dtype) and x.ndim > 0 and x.numel() > 0
+def _has_sum(x, dims, dtype):
+    dims = dims or ()
+    return (x.dtype in TYPES and dtype in (None, x.dtype) and x.ndim > 0 and x.numel() > 0
+            and all(-x.ndim <= dim < x.ndim for dim in dims) and len({dim % x.ndim for dim in dims}) == len(dims))
 
 
 def sums(x, dim=None, keepdim=False, *, dtype=None):
     if not x.is_floating_point() and not (dtype or torch.int64).is_floating_point:
         return PYTORCHS
-    return _sum(x, dim, keepdim).to(x.dtype) if _has_sum(x, dtype) else NotImplemented
+    return _sum(x, dim, keepdim).to(x.dtype) if _has_sum(x, dim, dtype) else NotImplemented
 
 
 def mean(x, dim=None, keepdim=False, *, dtype=None):
-    if not _has_sum(x, dtype):
+    if not _has_sum(x, dim, dtype):
         return NotImplemented
     total = _sum(x, dim, keepdim)
     return (total / (x.numel() // total.numel())).to(x.dtype)
 
 
 def vector_norm(x, order=2, dim=None, keepdim=False, *, dtype=None):
-    if order != 2 or not _has_sum(x, dtype):
-        return NotImplemented
     dim = [dim] if isinstance(dim, int) else dim
+    if order != 2 or not _has_sum(x, dim, dtype):
+        return NotImplemented
     total = _sum(x, dim, keepdim, squares=True)
     return square_root(total).to(x.dtype)
 
@@ -69,7 +71,9 @@ def layer_norm(x, shape, weight, bias, eps):
     y = _fovea.normalise_rows(x, shape[0], weight, bias, eps, threads()) if len(shape) == 1 else None
     if y is not None:
         return y, *_empty
-    if x.dtype not in TYPES or len(shape) != 1 or not x.numel():
+    if x.dtype not in TYPES or len(shape) != 1 or not x.numel() or x.shape[-1:] != tuple(shape):
+        return NotImplemented
+    if any(each is not None and each.shape != tuple(shape) for each in (weight, bias)):
         return NotImplemented
     numbers = (None if each is None else plain(each).float().contiguous() for each in (weight, bias))
     y = nn.LayerNorm(shape[0], *numbers, eps=eps)(rows_of(x), threads=threads())
@@ -108,7 +112,8 @@ def _activate(x, name):
 
 
 def gelu(x, *, approximate="none"):
-    return _activate(x, "gelu_tanh" if approximate == "tanh" else "gelu")
+    names = {"none": "gelu", "tanh": "gelu_tanh"}
+    return _activate(x, names[approximate]) if approximate in names else NotImplemented
 
 
 def silu(x):

@@ -66,8 +66,20 @@ def _layer(columns):
 # ---- Products ----------------------------------------------------------------------------------------------------
 
 
-def _has_product(a, b):
-    return a.dtype in TYPES and b.dtype is a.dtype and a.numel() > 0 and b.numel() > 0
+# What PyTorch refuses is left to it, so that it refuses it by its own exceptions.
+
+
+def _has_product(a, b, axes=2):
+    """Whether two matrices, or batches of these, have a product."""
+    return (a.dtype in TYPES and b.dtype is a.dtype and a.ndim == b.ndim == axes and a.shape[:-2] == b.shape[:-2]
+            and a.shape[-1] == b.shape[-2] and a.numel() > 0 and b.numel() > 0)
+
+
+def _has_sum(added, a, b):
+    """Whether a tensor may be added to their product: it has its shape, or 1 along an axis."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    return added.dtype is a.dtype and added.ndim <= len(shape) and all(
+        size in (1, wanted) for size, wanted in zip(reversed(added.shape), reversed(shape)))
 
 
 def _sum(added, product, beta, alpha):
@@ -89,7 +101,7 @@ def addmm(added, a, b, *, beta=1, alpha=1):
     y = _packed.multiply(a, b, added, threads()) if beta == 1 and alpha == 1 else None
     if y is not None:
         return y
-    if not _has_product(a, b) or added.dtype is not a.dtype:
+    if not _has_product(a, b) or not _has_sum(added, a, b):
         return NotImplemented
     # In other types the product is rounded first, as F.linear computes inputs that are not contiguous.
     if a.dtype is torch.float32 and beta == 1 and alpha == 1 and added.shape == b.shape[1:]:
@@ -98,7 +110,7 @@ def addmm(added, a, b, *, beta=1, alpha=1):
 
 
 def bmm(a, b):
-    if not _has_product(a, b):
+    if not _has_product(a, b, axes=3):
         return NotImplemented
     if b.stride(0) == 0:
         return mm(rows_of(a).flatten(0, 1), b[0]).unflatten(0, a.shape[:2])
@@ -109,23 +121,41 @@ def bmm(a, b):
 
 
 def baddbmm(added, a, b, *, beta=1, alpha=1):
-    if not _has_product(a, b) or added.dtype is not a.dtype:
+    if not _has_product(a, b, axes=3) or not _has_sum(added, a, b):
         return NotImplemented
     return _sum(plain(added), bmm(a, b), beta, alpha)
 
 
 def mv(a, vector):
     """By a layer of a's rows, so that a linear layer of one vector has the bits that it has of several."""
-    return mm(vector[None], a.t())[0] if _has_product(a, vector) else NotImplemented
+    if a.ndim != 2 or vector.ndim != 1 or not _has_product(vector[None], a.t()):
+        return NotImplemented
+    return mm(vector[None], a.t())[0]
 
 
 def dot(a, b):
-    return mv(a[None], b)[0] if _has_product(a, b) else NotImplemented
+    if a.ndim != 1 or b.ndim != 1 or not _has_product(a[None], b[:, None]):
+        return NotImplemented
+    return mv(a[None], b)[0]
+
+
+def _has_convolution(x, weight, bias, stride, padding, dilation):
+    axes = weight.ndim - 2
+    if x.dtype not in TYPES or weight.dtype is not x.dtype or not x.numel() or not weight.numel():
+        return False
+    if axes < 1 or not x.ndim - 2 == len(stride) == len(padding) == len(dilation) == axes:
+        return False
+    if x.shape[1] != weight.shape[1] or (bias is not None and
+                                         (bias.dtype is not x.dtype or bias.shape != weight.shape[:1])):
+        return False
+    sizes = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    return all(step > 0 and around >= 0 and apart > 0 and (size - 1) * apart < length + 2 * around
+               for length, size, step, around, apart in sizes)
 
 
 def convolution(x, weight, bias, stride, padding, dilation, transposed, _, groups):
     """A product of the weights and of what lies below them at each place."""
-    if transposed or groups != 1 or not _has_product(x, weight) or (bias is not None and bias.dtype is not x.dtype):
+    if transposed or groups != 1 or not _has_convolution(x, weight, bias, stride, padding, dilation):
         return NotImplemented
     axes = weight.ndim - 2
     below = torch.nn.functional.pad(plain(x), [each for size in reversed(padding) for each in (size, size)])
