@@ -104,6 +104,11 @@ def test_audit():
         lambda x: torch.cos(2.0**30 * x): ["aten.cos.default"],
         lambda x: torch.complex(x, x) * torch.complex(x, x): ["aten.complex.default", "aten.mul.Tensor"],
         lambda x: torch.nn.functional.conv1d(x, torch.ones(40, 1, 3), groups=40): ["aten.convolution.default"],
+        lambda x: torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None, ..., :32]): [],
+        # out= has kernels of its own, which are PyTorch's
+        lambda x: torch.mm(x[0], x[0].T, out=x.new_empty(40, 40)): ["aten.mm.out"],
+        lambda x: torch.mean(x.exp(), -1, out=x.new_empty(16, 40)).add_(1): ["aten.mean.out"],
+        lambda x: torch.exp(x, out=x.new_empty(x.shape)): ["aten.exp.out"],
         lambda x: torch.nn.functional.scaled_dot_product_attention(*[x[None].double()] * 3):
             ["aten._scaled_dot_product_flash_attention_for_cpu.default"],
     }
@@ -372,6 +377,7 @@ def program():
         parts += [function(x) for function in (torch.exp, torch.tanh, torch.sigmoid, torch.sin, torch.cos)]
         q, k = x[None, None], x.roll(1)[None, None, :31]
         parts += [torch.nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True)]
+        parts += [torch.nn.functional.scaled_dot_product_attention(q, k, k[..., :20])]
         parts += [torch.log_softmax(x, -1), x.norm(dim=0), x.mean(), 1e4**x, x.abs().log()]
         parts += [part for dtype in (torch.float32, torch.bfloat16) for part in exact_operators(dtype)]
     print(" ".join(hash_of(part) for part in parts))

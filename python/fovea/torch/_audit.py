@@ -20,6 +20,8 @@ _EXACT = set("""abs add add_ all amax amin any arange argmax argmin bitwise_and 
     ones_like pow reciprocal relu relu_ remainder repeat roll round rsub scalar_tensor scatter sign slice_scatter
     stack sub sub_ tril tril_ triu triu_ trunc where zero_ zeros zeros_like _local_scalar_dense _to_copy
     _unsafe_view""".split())
+# Operators that PyTorch computes by operators which KERNELS has, and by exact ones.
+_OF_KERNELS = {"_safe_softmax"}
 _EXACT_POWERS = (-2, -1, 0, 1, 2, 3)  # PyTorch multiplies and divides
 
 
@@ -74,8 +76,8 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
-        name = function.__name__ if function.__name__ in KERNELS else function.overloadpacket.__name__
-        ours = name in KERNELS or name == _sdpa.OPERATOR
+        name = function.__name__.removesuffix(".default")  # another overload, as out=, has a kernel of its own
+        ours = name in KERNELS or name in _OF_KERNELS or name == _sdpa.OPERATOR
         before = left_to_pytorch.total() + _sdpa.calls_left()
         result = function(*arguments, **keywords)
         left = left_to_pytorch.total() + _sdpa.calls_left() > before
