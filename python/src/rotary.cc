@@ -157,6 +157,7 @@ struct rotated_rows {
 
   rotated_rows(nb::handle x, nb::handle out) {
     from.read(x, "x");
+    number_type(from.type, "x"); /* before an output of this type is made */
     if (from.axes < 2 || from.axes > 4)
       refuse("x", "x has the shape %s; it must be (batch, heads, rows, dim), (heads, rows, dim) or (rows, dim)",
              shape_text(from).text);

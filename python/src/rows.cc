@@ -29,6 +29,7 @@ void rows::set() {
 void rows::read(nb::handle object, const char *argument) {
   if (object.is_none()) return;
   memory.read(object, argument);
+  number_type(memory.type, argument); /* before an output of this type is made */
   name = argument;
   set();
 }

@@ -160,6 +160,18 @@ def test_softmax():
     reference.close(nn.softmax(x), weights / weights.sum(-1, keepdims=True))
 
 
+@pytest.mark.parametrize("dtype", [">f4", "float64", "complex64", "uint64", "longdouble", "S4"])
+def test_other_types_are_refused(dtype):
+    """Outputs have the type of x, so it is looked at before there is one."""
+    x = normal(16, 5, 8).astype(dtype)
+    layers = [nn.Linear(normal(17, 4, 8)), nn.LayerNorm(8), nn.RMSNorm(8), nn.softmax, nn.add_sinusoids,
+              lambda x: nn.activate(x, "gelu"), lambda x: nn.dropout(x, 0.5, seed=1),
+              lambda x: fovea.hadamard(x, 8), fovea.Rotary(8).apply]
+    for layer in layers:
+        with pytest.raises(fovea.ArgumentError, match="x has elements of .*; they must be float32, float16 or bfl"):
+            layer(x)
+
+
 def test_refused():
     weight = normal(16, 5, 8)
     layer = nn.Linear(weight)
