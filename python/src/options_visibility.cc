@@ -7,9 +7,9 @@ namespace fovea_python {
 namespace {
 
 void set_window(attention_call &call, nb::handle value, const char *name) {
-  bool pair = is_pair(value);
-  call.problem.window_left = pair ? limit_part(value, name, 2, 0) : limit_of(value, name);
-  call.problem.window_right = pair ? limit_part(value, name, 2, 1) : limit_of(value, name);
+  bool one = is_single(value);
+  call.problem.window_left = one ? limit_of(value, name) : limit_part(value, name, 2, 0);
+  call.problem.window_right = one ? limit_of(value, name) : limit_part(value, name, 2, 1);
 }
 
 void set_chunks(attention_call &call, nb::handle value, const char *name) {

@@ -10,10 +10,23 @@ bool is_single(nb::handle value) { /* PyTorch's tensors are no sequences, but ha
          !PyType_GetSlot(Py_TYPE(value.ptr()), Py_mp_length);
 }
 
+namespace {
+
+/* Comparisons of NumPy's numbers give these, and they are no whole numbers. */
+bool is_flag_of_numpy(nb::handle value) {
+  nb::object name = value.type().attr("__name__"), module = value.type().attr("__module__");
+  return module.equal(nb::str("numpy")) && (name.equal(nb::str("bool")) || name.equal(nb::str("bool_")));
+}
+
+} // namespace
+
 bool flag_of(nb::handle value, const char *name) {
   if (value.ptr() == Py_True) return true;
   if (value.ptr() == Py_False || value.is_none()) return false;
-  if (!PyIndex_Check(value.ptr())) refuse_type(name, value, "True or False");
+  if (!PyIndex_Check(value.ptr())) {
+    if (!is_flag_of_numpy(value)) refuse_type(name, value, "True or False");
+    return PyObject_IsTrue(value.ptr()) == 1;
+  }
   int64_t number = integer_of(value, name);
   if (number != 0 && number != 1) refuse(name, "%s is %jd; it must be True or False", name, (intmax_t)number);
   return number == 1;

@@ -71,7 +71,8 @@ def test_options():
     refused(fovea.ArgumentError, "causal is 2", causal=2)
     refused(TypeError, "softcap is a str", softcap="big")
     refused(fovea.ArgumentError, "window[0] is -5; it must be 0 or more, or None for no limit", window=(-5, 2))
-    refused(TypeError, "window", window="near")
+    refused(TypeError, "window is a str", window="near")
+    refused(fovea.ArgumentError, "window has 3 parts; it must have 2", window=(1, 2, 3))
     refused(fovea.ArgumentError, "mode is 'fast'", "'exact', 'bf16', 'int8'", mode="fast")
     refused(fovea.ArgumentError, "q_lens has 1 numbers", "2", q_lens=[3])
     refused(fovea.ArgumentError, "kv_lens[1] is 151", "150", kv_lens=[3, 151])
@@ -87,6 +88,11 @@ def test_options():
     refused(fovea.ArgumentError, "terms has numbers of float64", terms=fovea.alibi(np.zeros(4)))
     refused(fovea.ArgumentError, "threads is -1", threads=-1)
     refused(fovea.ArgumentError, "top.k is -1", top=-1)
+
+
+def test_flags_of_numpy():
+    for flag in (np.bool_(True), np.bool_(False)):
+        assert fovea.attention(Q, K, V, causal=flag).tobytes() == fovea.attention(Q, K, V, causal=bool(flag)).tobytes()
 
 
 def test_no_limit_is_none():
