@@ -122,10 +122,18 @@ def test_gradients(case, dtype):
                                            ({"pattern": fovea.Pattern(fovea.Rule.causal(), 60, 60)}, "pattern")])
 def test_what_has_no_gradient(options, word):
     q, k, v = tensors()
-    with pytest.raises(fovea.UnsupportedError, match=word):
+    with pytest.raises(fovea.UnsupportedError, match=word) as caught:
         fovea.torch.attention(q.requires_grad_(), k, v, **options)
+    assert caught.value.field == word
     with torch.no_grad():
         assert not fovea.torch.attention(q, k, v, **options).requires_grad
+
+
+def test_sequences_alone_have_no_gradient():
+    q, k, v = (x[0] for x in tensors())
+    same_bits(fovea.torch.attention(q, k, v), fovea.attention(q, k, v))
+    with pytest.raises(fovea.UnsupportedError, match=r"query has the shape \(4, 20, 32\), and not \(batch"):
+        fovea.torch.attention(q.requires_grad_(), k, v)
 
 
 def test_no_rows():
@@ -138,12 +146,16 @@ def test_no_rows():
 
 def test_errors():
     q, k, v = tensors()
+    for wrong in (None, q.numpy()):
+        with pytest.raises(TypeError, match=f"key is a {type(wrong).__name__}; it must be a torch.Tensor"):
+            fovea.torch.attention(q, wrong, v)
     with pytest.raises(fovea.ArgumentError, match=r"window\[0\] is -2; it must be 0 or more, or None"):
         fovea.torch.attention(q, k, v, window=(-2, 0))
     with pytest.raises(fovea.ArgumentError, match="window has 3 parts; it must have 2"):
         fovea.torch.attention(q, k, v, window=(1, 2, 3))
-    with pytest.raises(fovea.ArgumentError, match="key is on meta, and query on cpu; they must be on one device"):
+    with pytest.raises(fovea.ArgumentError, match="key is on meta, and query on cpu; they must be on one") as caught:
         fovea.torch.attention(q, k.to("meta"), v)
+    assert caught.value.field == "key"
     with pytest.raises(fovea.ArgumentError, match="kv_lens is on meta, and query on cpu"):
         fovea.torch.attention(q, k, v, kv_lens=torch.zeros(2, dtype=torch.int32, device="meta"))
     with pytest.raises(fovea.ArgumentError, match="kv_lens"):

@@ -5,7 +5,7 @@ import itertools
 import math
 import weakref
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 
@@ -54,6 +54,9 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
     page_table, modes other than 'exact' and v_dim other than qk_dim have no gradient: fovea.UnsupportedError. Raises
     fovea.Error as fovea.attention() does. Thread-safe.
     """
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} is a {type(tensor).__name__}; it must be a torch.Tensor")
     left, right = _sides(window)
     lens = (each if each is None or isinstance(each, torch.Tensor) else torch.tensor(each)
             for each in (q_lens, kv_lens, kv_begins, padding))
@@ -64,11 +67,18 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
     return (o, sums) if lse else o
 
 
+def refuse(name: str, text: str, kind: type[fovea.Error] = fovea.ArgumentError) -> NoReturn:
+    """Raises a fovea.Error of an argument."""
+    error = kind(f"{name} {text}")
+    error.field = name
+    raise error
+
+
 def _sides(window):
     if not isinstance(window, (tuple, list)):
         return window, window
     if len(window) != 2:
-        raise fovea.ArgumentError(f"window has {len(window)} parts; it must have 2, keys to the left and to the right")
+        refuse("window", f"has {len(window)} parts; it must have 2, keys to the left and to the right")
     return window
 
 
@@ -115,18 +125,16 @@ def _shapes(query, key, value, *others):
     names = ("key", "value", "mask", "sink", "alibi", "q_lens", "kv_lens", "kv_begins", "padding", "page_table")
     for name, tensor in zip(names, (key, value, *others)):
         if tensor is not None and tensor.device != query.device and (query.is_cpu or name in ("key", "value")):
-            raise fovea.ArgumentError(f"{name} is on {tensor.device}, and query on {query.device}; they must be on one "
-                                      "device, the CPU")
+            refuse(name, f"is on {tensor.device}, and query on {query.device}; they must be on one device, the CPU")
     return query.new_empty(query.shape[:-1] + value.shape[-1:]), query.new_empty(query.shape[:-1], dtype=torch.float32)
 
 
 # ---- Gradients ---------------------------------------------------------------------------------------------------
 
 
-def _refuse(what):
-    raise fovea.UnsupportedError(f"{what}; gradients of torch.ops.fovea.attention are those of PyTorch's own backward "
-                                 "pass, which does not have it: detach() what needs none, or compute within "
-                                 "torch.no_grad()")
+def _refuse_gradient(name, text):
+    refuse(name, f"{text}; gradients of torch.ops.fovea.attention are those of PyTorch's own backward pass, which does "
+           "not have it: detach() what needs none, or compute within torch.no_grad()", fovea.UnsupportedError)
 
 
 def _save(ctx, inputs, output):
@@ -134,18 +142,20 @@ def _save(ctx, inputs, output):
     causal, left, right, offset, scale, softcap, mode, *patterns = inputs[11:]
     if any(ctx.needs_input_grad):
         if table is not None:
-            _refuse("page_table is given")
+            _refuse_gradient("page_table", "is given")
         if patterns != [None, None]:
-            _refuse("pattern is given")
+            _refuse_gradient("pattern", "is given")
         for name, tensor in (("mask", mask), ("alibi", alibi)):
             if tensor is not None and tensor.requires_grad:
-                _refuse(f"{name} requires a gradient")
+                _refuse_gradient(name, "requires a gradient")
         if softcap:
-            _refuse(f"softcap is {softcap}")
+            _refuse_gradient("softcap", f"is {softcap}")
         if mode != "exact":
-            _refuse(f"mode is '{mode}'")
+            _refuse_gradient("mode", f"is '{mode}'")
+        if query.ndim != 4:
+            _refuse_gradient("query", f"has the shape {tuple(query.shape)}, and not (batch, heads, rows, dim)")
         if query.shape[-1] != value.shape[-1]:
-            _refuse(f"value has a v_dim of {value.shape[-1]}, and query a qk_dim of {query.shape[-1]}")
+            _refuse_gradient("value", f"has a v_dim of {value.shape[-1]}, and query a qk_dim of {query.shape[-1]}")
     ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(query, key, value, mask, sink, alibi, *lens, *output)
     ctx.rules = causal, left, right, offset, scale

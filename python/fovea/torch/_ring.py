@@ -10,7 +10,7 @@ import torch.distributed
 
 import fovea
 
-from ._operator import Outputs, Window
+from ._operator import Outputs, Window, refuse
 
 SPAN_KEYS = 2048  # where a range of keys is cut, so that merged states have the bits of one call
 
@@ -27,7 +27,7 @@ def ring_positions(length: int, rank: int, ranks: int) -> torch.Tensor:
         if not hasattr(value, "__index__"):
             raise TypeError(f"{name} is a {type(value).__name__}; it must be a whole number")
         if not least <= value < end:
-            raise fovea.ArgumentError(f"{name} is {value}; it must be from {least} to {end - 1}")
+            refuse(name, f"is {value}; it must be from {least} to {end - 1}")
     return torch.cat([torch.arange(*block) for block in _blocks(length, rank, ranks)])
 
 
@@ -151,8 +151,7 @@ class _Ring:
         self.group = torch.distributed.group.WORLD if group is None else group
         self.rank, self.ranks = torch.distributed.get_rank(self.group), torch.distributed.get_world_size(self.group)
         if self.rank < 0:
-            raise fovea.ArgumentError("group does not contain this process; only processes of the group call "
-                                      "ring_attention()")
+            refuse("group", "does not contain this process; only processes of the group call ring_attention()")
 
     def parts(self, keys, values, lengths):
         """(owner, keys, values) of each process, this one's first. While the caller computes with one, the next comes.
@@ -212,15 +211,14 @@ def _agree(ring, tensors, rules, alibi, sink):
             raise fovea.ArgumentError(f"rank {rank} of the group refused its arguments: {theirs}")
         for name, value in everyone[0].items():
             if name != "rows" and theirs[name] != value:
-                raise fovea.ArgumentError(f"{name} is {theirs[name]} on rank {rank} of the group, and {value} on rank "
-                                          "0; it must be the same on all")
+                refuse(name, f"is {theirs[name]} on rank {rank} of the group, and {value} on rank 0; it must be the "
+                       "same on all")
     length = sum(each["rows"] for each in everyone)
     for rank, theirs in enumerate(everyone):
         wanted = _length(_blocks(length, rank, ring.ranks))
         if theirs["rows"] != wanted:
-            raise fovea.ArgumentError(f"query has {theirs['rows']} rows on rank {rank} of the group; of a sequence of "
-                                      f"{length} rows it has {wanted}, as ring_positions({length}, {rank}, "
-                                      f"{ring.ranks}) says")
+            refuse("query", f"has {theirs['rows']} rows on rank {rank} of the group; of a sequence of {length} rows it "
+                   f"has {wanted}, as ring_positions({length}, {rank}, {ring.ranks}) says")
     return length
 
 
@@ -230,15 +228,13 @@ def _facts(tensors, rules, alibi, sink):
         if not isinstance(tensor, torch.Tensor) and name not in ("alibi", "sink"):
             raise TypeError(f"{name} is a {type(tensor).__name__}; it must be a torch.Tensor")
         if getattr(tensor, "requires_grad", False) and torch.is_grad_enabled():
-            raise fovea.UnsupportedError(f"{name} requires a gradient, which ring_attention() does not have: detach() "
-                                         "it, or call within torch.no_grad()")
+            refuse(name, "requires a gradient, which ring_attention() does not have: detach() it, or call within "
+                   "torch.no_grad()", fovea.UnsupportedError)
         if name not in ("alibi", "sink") and tensor.ndim != 4:
-            raise fovea.ArgumentError(f"{name} has the shape {tuple(tensor.shape)}; it must be (batch, heads, rows, "
-                                      "dim)")
+            refuse(name, f"has the shape {tuple(tensor.shape)}; it must be (batch, heads, rows, dim)")
     query, key, value = (_plain(tensor) for tensor in tensors)
     if key.shape[2] != query.shape[2]:
-        raise fovea.ArgumentError(f"key has {key.shape[2]} rows, and query {query.shape[2]}; both have the rows of the "
-                                  "same positions")
+        refuse("key", f"has {key.shape[2]} rows, and query {query.shape[2]}; both have the rows of the same positions")
     # A plan refuses whatever attention() would.
     fovea.Plan(query, key, value, sink=_plain(sink), terms=None if alibi is None else fovea.alibi(_plain(alibi)),
                **rules)

@@ -18,6 +18,8 @@ from torch.nn.attention import (
 
 import fovea
 
+from ._operator import refuse
+
 NAME = "fovea"
 OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -46,9 +48,7 @@ def activate(*, mode: str = "exact") -> None:
     the process; not while another thread computes.
     """
     if mode not in MODES:
-        error = fovea.ArgumentError(f"mode is {mode!r}; it must be one of {', '.join(map(repr, MODES))}")
-        error.field = "mode"
-        raise error
+        refuse("mode", f"is {mode!r}; it must be one of {', '.join(map(repr, MODES))}")
     _mode[0] = mode
     try:
         activate_flash_attention_impl(NAME)
