@@ -15,7 +15,7 @@ def _matrices(weights: Any, rows: Sequence[object] | None, keys: Sequence[object
     weights = np.asarray(weights, np.float64)
     if weights.ndim not in (2, 3):
         raise ValueError(f"weights has the shape {weights.shape}; it must be (rows, keys) or (heads, rows, keys)")
-    weights = weights.reshape(-1, *weights.shape[-2:])
+    weights = weights if weights.ndim == 3 else weights[None]
     for name, labels, length in (("rows", rows, weights.shape[1]), ("keys", keys, weights.shape[2])):
         if labels is not None and len(labels) != length:
             raise ValueError(f"{name} has {len(labels)} labels; it must have {length}")

@@ -13,6 +13,7 @@ def test_text():
     assert labelled.splitlines()[0] == "a cat sat" and labelled.splitlines()[2] == "  a |@  |"
     assert heatmap.text(np.stack([WEIGHTS, WEIGHTS])).count("|@  |") == 2
     assert heatmap.text(np.zeros((1, 2))) == "|  |"
+    assert heatmap.text(np.zeros((0, 0))) == "" and heatmap.text(np.zeros((0, 3, 3))) == ""
     assert heatmap.text([[np.nan, 0.5, -np.inf], [-1.0, np.inf, 1.0]]) == "| = |\n|  @|"
     with pytest.raises(ValueError, match="weights has the shape .3,."):
         heatmap.text(WEIGHTS[0])
