@@ -4,9 +4,8 @@ one_answer(). A test's name is the repository and the issue's number.
 
 Models of ONNX Runtime's users are said in PyTorch. Padding in front (transformers 29029 and 29419) needs
 fovea.transformers: test_transformers.py. These reports are not here, since one_answer() does not give what they ask
-for: onnxruntime 10058 (Log and Exp, which are left to PyTorch), onnxruntime 20722 (convolutions), transformers 26380
-(Bloom, whose attention makes its own masks) and 18104 (padding within a sequence, which shifts positions),
-sentence-transformers 1695 (a GPU)."""
+for: transformers 26380 (Bloom, whose attention makes its own masks) and 18104 (padding within a sequence, which shifts
+positions), sentence-transformers 1695 (a GPU). onnxruntime 20722 is about convolutions, as pytorch 134908 is."""
 
 import copy
 import functools
@@ -167,6 +166,19 @@ def onnxruntime_7642():
     return [layer(x.repeat(rows, 1))[0] for rows in (1, 2, 7, 16)]
 
 
+def pytorch_134908():
+    """Conv2d of two images at once, and of each alone."""
+    layer, x = fill(torch.nn.Conv2d(4, 3, 3, padding=1)), random_tensor(2, 4, 8, 6)
+    return [torch.cat([layer(x[i:i + size]) for i in range(0, 2, size)]) for size in (2, 1)]
+
+
+def onnxruntime_10058():
+    """Log and Exp of rows alone, by three, and of all at once; here Sigmoid, too, which has an exp of its own."""
+    x = random_tensor(1000)
+    function = lambda x: torch.stack([x.abs().log(), x.exp(), x.sigmoid()], 1)
+    return [torch.cat([function(x[i:i + size]) for i in range(0, 1000, size)]) for size in (1, 3, 1000)]
+
+
 def onnxruntime_12086():
     """The same model with the same inputs, twice: in memory, inputs and weights lie elsewhere."""
     weight, bias, x, found = random_tensor(93, 301), random_tensor(93), random_tensor(7, 301), []
@@ -209,16 +221,17 @@ def test_with_fovea(issue):
 
 # ---- Instruction sets -----------------------------------------------------------------------------------------------
 
-# onnxruntime 5667 (a developer's machine and a server differ), 16275 (x86 and ARM differ: tests of the library run
-# these layers on ARM) and 12086 (all nodes of a grid must agree); pytorch 155423 (AVX-512 or not) and 155552
-# (ATEN_CPU_CAPABILITY does not help).
+# onnxruntime 5667 (a developer's machine and a server differ), 16275 (convolutions differ on x86 and ARM: tests of the
+# library run these products on ARM) and 12086 (all nodes of a grid must agree); pytorch 155423 (AVX-512 or not) and
+# 155552 (ATEN_CPU_CAPABILITY does not help).
 
 
 def hashes():
-    """Of a network of layers as in pytorch 155423, and of an encoder: PyTorch's, and one_answer()'s."""
+    """Of a network of layers as in pytorch 155423, an encoder and a convolution: PyTorch's, and one_answer()'s."""
     network = torch.nn.Sequential(fill(torch.nn.Linear(100, 100)), torch.nn.GELU(), fill(torch.nn.Linear(100, 1)))
     calls = {"network": lambda: network(random_tensor(100)),
-             "encoder": lambda: model(layers=2).vectors([SENTENCE, LONG])}
+             "encoder": lambda: model(layers=2).vectors([SENTENCE, LONG]),
+             "convolution": lambda: fill(torch.nn.Conv2d(16, 32, 3, padding=1))(random_tensor(1, 16, 9, 9))}
     found = {}
     for name, call in calls.items():
         with torch.no_grad():
@@ -243,7 +256,7 @@ def by_set():
     return found
 
 
-@pytest.mark.parametrize("name", ["network", "encoder"])
+@pytest.mark.parametrize("name", ["network", "encoder", "convolution"])
 def test_instruction_sets(by_set, name):
     own, with_fovea = ({each[key] for each in by_set} for key in (name, name + " with Fovea"))
     assert len(with_fovea) == 1
