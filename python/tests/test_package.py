@@ -5,14 +5,27 @@ import importlib.metadata
 import pathlib
 import subprocess
 import sys
+import sysconfig
 
 import fovea
+from fovea import _fovea
 
 PACKAGE = pathlib.Path(fovea.__file__).parent
 
 
 def test_version():
     assert importlib.metadata.version("fovea-attention") == fovea.__version__
+
+
+def test_wheel():
+    """From Python 3.12 on one wheel is for all later versions; a free-threaded Python has its own."""
+    lines = importlib.metadata.distribution("fovea-attention").read_text("WHEEL").splitlines()
+    (tag,) = (line.removeprefix("Tag: ") for line in lines if line.startswith("Tag: "))
+    python, abi, _ = tag.split("-", 2)
+    own = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    stable = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    assert (python, abi) == ("cp312", "abi3") if stable else python == own and abi.startswith(own)
+    assert (".abi3." in pathlib.Path(_fovea.__file__).name) == stable
 
 
 def test_names_have_docstrings():
