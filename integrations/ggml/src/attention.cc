@@ -139,8 +139,8 @@ bool fits(const abi::Tensor *node) {
          v->ne[3] == q->ne[3];
 }
 
-bool takes(const abi::Tensor *node) {
-  if (fits(node)) return true;
+/* Says once what is left to ggml. */
+bool leave(const abi::Tensor *node) {
   const char *k = fovea_ggml.type_name(node->src[1]->type), *v = fovea_ggml.type_name(node->src[2]->type);
   const char *line = "fovea: attention over K in %s and V in %s, of these shapes, is left to ggml\n";
   [[maybe_unused]] static const int told = (fovea_ggml.log(abi::LOG_INFO, line, k, v), 0);
@@ -155,9 +155,9 @@ double Attention::work(const abi::Tensor *node) {
 }
 
 Attention::Place Attention::place(const abi::Tensor *node) {
-  constexpr double WORTH_A_SPLIT =
-      2e8; /* takes some milliseconds, and a split of the graph some hundredths of one */
-  if (node->op != fovea_ggml.flash_attention || !takes(node)) return BY_GGML;
+  /* This takes some milliseconds, and a split of the graph some hundredths of one. */
+  constexpr double WORTH_A_SPLIT = 2e8;
+  if (node->op != fovea_ggml.flash_attention || !(fits(node) || leave(node))) return BY_GGML;
   if (fovea_ggml.way == Ggml::DEVICE && work(node) < WORTH_A_SPLIT) return IN_THREADS;
   return fovea_ggml.way == Ggml::THREADS ? IN_THREADS : BY_DEVICE;
 }
@@ -175,7 +175,7 @@ size_t Attention::size(const abi::Tensor *node, int workers) {
   memcpy(&problems[next], &problem, sizeof problem);
   counts[next] = workers, sizes[next] = 0;
   fovea_plan *plan;
-  if (fovea_plan_create(&problem, nullptr, &plan, nullptr)) return 0;
+  if (fovea_plan_create(&problem, nullptr, &plan, nullptr)) return leave(node), 0;
   sizes[next] = FOVEA_SCRATCH_ALIGNMENT + Parts(problem).run + aligned(fovea_run_size(plan)) +
                 fovea_plan_scratch_size(plan, workers);
   fovea_plan_destroy(plan);
@@ -247,12 +247,13 @@ bool Attention::begin_pass() {
 }
 
 void Attention::begin(const abi::Tensor *node, int workers, void *end) {
-  [[maybe_unused]] static const int told = (fovea_ggml.log(abi::LOG_INFO, "fovea: computes attention\n"), 0);
   node_ = node;
   workers_ = workers;
   end_ = static_cast<char *>(end);
   element_ = row_ = 0;
   failed_ = !begin_pass();
+  if (failed_) return;
+  [[maybe_unused]] static const int told = (fovea_ggml.log(abi::LOG_INFO, "fovea: computes attention\n"), 0);
 }
 
 bool Attention::is_last() const {

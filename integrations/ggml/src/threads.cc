@@ -25,7 +25,8 @@ struct Traits {
     if (thread->number == 0) attention->begin(node, thread->count, end);
     for (;;) {
       fovea_ggml.barrier(thread->pool);
-      if (attention->failed()) return false;
+      /* ggml's own code writes over the object, so all threads read it before one returns. */
+      if (attention->failed()) return fovea_ggml.barrier(thread->pool), false;
       attention->run_tasks(thread->number);
       if (attention->is_last()) return true;
       fovea_ggml.barrier(thread->pool);

@@ -53,6 +53,7 @@ CASES = {
     "iq4_nl": dict(k="iq4_nl", v="iq4_nl"),
     "mixed": dict(k="q8_0", v="q4_0", qk=96, vd=64),
     "falls_through": dict(k="q4_K", v="f16", qk=256, vd=64),
+    "wide": dict(k="f32", v="f32", qk=1100, rows=1, keys=600),  # which int8 mode does not have
 }
 
 

@@ -17,7 +17,8 @@ PLUGIN = pathlib.Path(os.environ["FOVEA_GGML_PLUGIN"]).resolve()
 VERSIONS = {path.name: path / "libggml" / "lib64"
             for path in sorted(pathlib.Path(os.environ["FOVEA_GGML_LIBRARIES"]).resolve().iterdir())}
 NEWEST = max(VERSIONS, key=lambda name: [int(number) for number in name.split(".")[:3]])
-TAKEN = [name for name in nodes.CASES if name != "falls_through"]
+LEFT = "falls_through", "wide"
+TAKEN = [name for name in nodes.CASES if name not in LEFT]
 
 
 def run(libraries, *words, **variables):
@@ -212,6 +213,18 @@ def test_one_line_tells_what_is_left_to_ggml(way):
     said = [line for line in log.split("\n") if line.startswith("fovea: ")][1:]
     assert sorted(said) == ["fovea: attention over K in q4_K and V in f16, of these shapes, is left to ggml",
                             "fovea: computes attention"]
+
+
+@pytest.mark.parametrize("way", ["alone", "device", "threads"])
+def test_what_a_mode_does_not_have_is_ggmls(tmp_path, way):
+    """All of ggml's threads leave it. Repeated, since a thread that does not would fail at times, of three or more."""
+    words = ["--threads", *[3] * 20, "--cases", "wide", "--out", tmp_path / "out.npz"]
+    run(VERSIONS[NEWEST], *words)
+    own = numpy.load(tmp_path / "out.npz")["wide/o3"]
+    _, log = run(VERSIONS[NEWEST], "--plugin", PLUGIN, *words, FOVEA_GGML=way, FOVEA_GGML_MODE="int8")
+    assert numpy.load(tmp_path / "out.npz")["wide/o3"].tobytes() == own.tobytes()
+    said = [line for line in log.split("\n") if line.startswith("fovea: ")][1:]
+    assert said == ["fovea: attention over K in f32 and V in f32, of these shapes, is left to ggml"]
 
 
 def test_only_one_symbol_is_exported():
