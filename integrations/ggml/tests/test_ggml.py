@@ -227,6 +227,19 @@ def test_what_a_mode_does_not_have_is_ggmls(tmp_path, way):
     assert said == ["fovea: attention over K in f32 and V in f32, of these shapes, is left to ggml"]
 
 
+@pytest.mark.parametrize("way", ["device", "threads"])
+def test_a_plugin_that_is_unloaded_stays_in_ggmls_threads(way):
+    script = ("import sys, nodes; ggml = nodes.Ggml(sys.argv[1]);"
+              "registry = nodes.pointer(ggml('ggml_backend_load', sys.argv[2].encode()));"
+              "first = nodes.Run(ggml).compute('f16', [2])['o2'];"
+              "ggml('ggml_backend_unload', registry, result=None);"
+              "print((nodes.Run(ggml).compute('f16', [2])['o2'] == first).all())")
+    done = subprocess.run([sys.executable, "-c", script, VERSIONS[NEWEST], PLUGIN], check=True, text=True,
+                          cwd=pathlib.Path(nodes.__file__).parent, env=os.environ | {"FOVEA_GGML": way},
+                          stdout=subprocess.PIPE)
+    assert done.stdout == "True\n"
+
+
 def test_only_one_symbol_is_exported():
     told = subprocess.run(["nm", "-D", "--defined-only", PLUGIN], check=True, text=True, stdout=subprocess.PIPE).stdout
     assert [line.split()[-1] for line in told.splitlines()] == ["ggml_backend_init"]
