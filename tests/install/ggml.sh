@@ -58,10 +58,13 @@ if [ ! -e "$folder/operations" ]; then
   c++ -std=c++17 -O1 "-I$vendor/ggml/include" -o "$folder/operations" "$vendor/tests/test-backend-ops.cpp" "${link[@]}"
 fi
 
+cc -std=c11 -O2 -Wall -Wextra -Werror -shared -fPIC -o "$folder/allocations.so" "$source/tests/allocations.c"
+
 for headers in "$folder"/libraries/*/libggml/include; do
   c++ -std=c++17 -Wall -Wextra -Werror -Wno-invalid-offsetof -fsyntax-only -isystem "$headers" "$source/tests/layouts.cc"
 done
 
 export FOVEA_GGML_PLUGIN=$folder/plugin/libggml-fovea.so FOVEA_GGML_LIBRARIES=$folder/libraries
+export FOVEA_GGML_ALLOCATIONS=$folder/allocations.so
 export FOVEA_GGML_WHISPER=$folder/whisper.bin FOVEA_GGML_TEXTS=$folder/texts FOVEA_GGML_OPERATIONS=$folder/operations
 "$folder/python/bin/python" -B -m pytest -q -p no:cacheprovider "$source/tests"

@@ -3,14 +3,17 @@
 
     nodes.py LIBRARIES [--plugin FILE] [--threads N ...] [--cases NAME ...] [--out FILE.npz]
 
-LIBRARIES is a folder with libggml.so. The plugin is loaded as programs load it, by ggml_backend_load(). For each case the
-file has the output for each number of threads, o1, o2 ..., the name of the backend that computed it, and the inputs, K and
-V as ggml converts them to f32.
+LIBRARIES is a folder with libggml.so. The plugin is loaded as programs load it, by ggml_backend_load(). For each case
+the file has the output for each number of threads, o1, o2 ..., the name of the backend that computed it, and the
+inputs, K and V as ggml converts them to f32; also how many threads the process then has, and, with allocations.c in
+LD_PRELOAD, how often the plugin allocated memory: of a number that is listed twice, in the second run of the graph.
 """
 
 import argparse
 import ctypes
+import os
 import pathlib
+import re
 import sys
 
 import numpy
@@ -89,6 +92,18 @@ class Parameters(ctypes.Structure):
 
 def pointer(value):
     return ctypes.c_void_p(value)
+
+
+def allocations():
+    """Of the plugin, so far."""
+    process = ctypes.CDLL(None)
+    return process.allocations_so_far() if hasattr(process, "allocations_so_far") else 0
+
+
+def count_allocations():
+    places = re.findall(r"^(\w+)-(\w+) .*/libggml-fovea\.so$", pathlib.Path("/proc/self/maps").read_text("utf-8"), re.M)
+    begin, end = int(places[0][0], 16), int(places[-1][1], 16)
+    ctypes.CDLL(None).count_allocations(ctypes.c_size_t(begin), ctypes.c_size_t(end))
 
 
 class Run:
@@ -196,10 +211,13 @@ class Run:
         for count in threads:
             for set_threads, backend in zip(self.set_threads, self.backends):
                 set_threads(backend, count)
+            before = allocations()
             status = ggml("ggml_backend_sched_graph_compute", schedule, graph, result=ctypes.c_int)
             if status != 0:
                 sys.exit(f"{name}: status {status}")
+            out[f"allocations{count}"] = allocations() - before
             out[f"o{count}"] = self.read(node, batch, rows, heads, case["vd"]).transpose(0, 2, 1, 3)
+        out["threads"] = len(os.listdir("/proc/self/task"))
         backend = pointer(ggml("ggml_backend_sched_get_tensor_backend", schedule, node))
         out["backend"] = ggml("ggml_backend_name", backend, result=ctypes.c_char_p).decode()
         for key, copy, (_, _, shape) in zip("kv", copies, caches):
@@ -227,6 +245,8 @@ def main():
     print("ggml", ggml("ggml_version", result=ctypes.c_char_p).decode())
     if arguments.plugin:
         print("loaded" if ggml("ggml_backend_load", arguments.plugin.encode()) else "refused")
+    if hasattr(ctypes.CDLL(None), "count_allocations"):
+        count_allocations()
     run, found = Run(ggml), {}
     for name in arguments.cases:
         found |= {f"{name}/{key}": value for key, value in run.compute(name, arguments.threads).items()}

@@ -1,9 +1,11 @@
-"""The plugin in ggml as packages have it, one process for each run. FOVEA_GGML_PLUGIN is the plugin, FOVEA_GGML_LIBRARIES
-a folder with a folder of libraries for each version."""
+"""The plugin in ggml as packages have it, one process for each run. FOVEA_GGML_PLUGIN is the plugin,
+FOVEA_GGML_LIBRARIES a folder with a folder of libraries for each version, FOVEA_GGML_ALLOCATIONS the library of
+allocations.c."""
 
 import ctypes
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -227,6 +229,21 @@ def test_what_a_mode_does_not_have_is_ggmls(tmp_path, way):
     assert said == ["fovea: attention over K in f32 and V in f32, of these shapes, is left to ggml"]
 
 
+def test_ggmls_threads_have_all_they_need(tmp_path):
+    """With FOVEA_GGML=threads there is no thread but ggml's. A graph that runs again allocates nothing; the first run,
+    which makes plans, shows that allocations are counted."""
+    cases, file = ["one_row", "long", "large", "alibi_passes", "q8_0"], tmp_path / "out.npz"
+    run(VERSIONS[NEWEST], "--threads", 2, "--cases", *cases, "--out", file)
+    own = dict(numpy.load(file))
+    for times in (1, 2):
+        run(VERSIONS[NEWEST], "--plugin", PLUGIN, "--threads", *[2] * times, "--cases", *cases, "--out", file,
+            FOVEA_GGML="threads", LD_PRELOAD=os.environ["FOVEA_GGML_ALLOCATIONS"])
+        found = numpy.load(file)
+        for name in cases:
+            assert found[f"{name}/threads"] == own[f"{name}/threads"], name
+            assert (found[f"{name}/allocations2"] > 0) == (times == 1), name
+
+
 @pytest.mark.parametrize("way", ["device", "threads"])
 def test_a_plugin_that_is_unloaded_stays_in_ggmls_threads(way):
     script = ("import sys, nodes; ggml = nodes.Ggml(sys.argv[1]);"
@@ -238,6 +255,15 @@ def test_a_plugin_that_is_unloaded_stays_in_ggmls_threads(way):
                           cwd=pathlib.Path(nodes.__file__).parent, env=os.environ | {"FOVEA_GGML": way},
                           stdout=subprocess.PIPE)
     assert done.stdout == "True\n"
+
+
+def test_is_short():
+    """At most 600 lines that are more than comments."""
+    lines = 0
+    for file in (pathlib.Path(nodes.__file__).parents[1] / "src").iterdir():
+        code = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        lines += sum(bool(line.strip()) for line in code.splitlines())
+    assert 400 < lines <= 600
 
 
 def test_only_one_symbol_is_exported():
