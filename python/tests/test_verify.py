@@ -89,8 +89,8 @@ def program(folder, batch, threads):
 
 
 def test_elsewhere(folder, capsys):
-    """On each kind of instruction set, with other threads and batches; PyTorch's own kernels differ, too. The set that is
-    chosen in this process needs no other one."""
+    """On each kind of instruction set, with other threads and batches; PyTorch's own kernels differ, too. The set
+    that is chosen in this process needs no other one."""
     usable = {each.name for each in fovea.info().sets if each.usable}
     ways = [("scalar", "default", 1, 1), ("avx2", "avx2", 3, 16), ("avx512", "avx512", 1, 2), ("neon", "default", 3, 2)]
     for isa, capability, threads, batch in [way for way in ways if way[0] in usable | {"scalar"}]:

