@@ -16,8 +16,11 @@ def in_words(name, kind):
 
 
 def speeds(run, place, way):
-    found = [run.results[*place, threads]["entries"].get(way) for threads in run.threads]
-    return " / ".join(f"{entry['tokens_per_second'][0]:.4g}" for entry in found if entry)
+    """'170 / 188', or '– / 188' if one thread was not measured."""
+    results = [run.results.get((*place, threads)) for threads in run.threads]
+    found = [result and result["entries"].get(way) for result in results]
+    words = [f"{entry['tokens_per_second'][0]:.4g}" if entry else "–" for entry in found]
+    return " / ".join(words) if any(found) else ""
 
 
 def lines(run):

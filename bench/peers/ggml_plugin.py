@@ -27,14 +27,15 @@ WAYS = {THREADS: (1, {"FOVEA_GGML": "threads"}), DEVICE: (1, {"FOVEA_GGML": "dev
 WAYS_OF = {"f16": (THREADS, DEVICE, OWN, WITHOUT), "q8_0": (THREADS, DEVICE, INT8, OWN)}
 TYPES = {"f16": 1, "q8_0": 8}  # of ggml
 STEPS = 32
-SHORT, LONG, DEEP = "short", "long", "deep"
-LENGTHS = {SHORT: (64, 512), LONG: (4096,), DEEP: (16384,)}  # of prompts and of texts before; deep: only of texts
+SHORT, LONG, HUGE, DEEP = "short", "long", "huge", "deep"
+# Of prompts and of texts before; huge: only of prompts, deep: only of texts.
+LENGTHS = {SHORT: (64, 512), LONG: (4096,), HUGE: (16384,), DEEP: (16384,)}
 
 
 def tests_of(group):
     """By name, in the order in which one process runs them."""
     return [name for length in LENGTHS[group] for name in (f"prefill/{length}", f"decode/{STEPS}_after{length}")
-            if group != DEEP or name.startswith("decode")]
+            if name.split("/")[0] not in {HUGE: ("decode",), DEEP: ("prefill",)}.get(group, ())]
 
 
 class LlamaCpp:
@@ -127,9 +128,10 @@ def loading(milliseconds, threads):
 
 def run(arguments, program):
     """Writes the file after each round."""
-    rounds = {SHORT: arguments.rounds, LONG: arguments.long_rounds, DEEP: arguments.deep_rounds}
+    rounds = {SHORT: arguments.rounds, LONG: arguments.long_rounds, HUGE: arguments.huge_rounds,
+              DEEP: arguments.deep_rounds}
     contests = [Contest(cache, threads, group) for group in LENGTHS for cache in arguments.caches
-                for threads in arguments.threads if rounds[group]]
+                for threads in (arguments.huge_threads if group == HUGE else arguments.threads) if rounds[group]]
     progress = measure.Progress(sum(rounds[contest.group] for contest in contests))
     others, milliseconds = measure.Others({"programs": measure.Children}), {THREADS: [], DEVICE: []}
     for number in range(max(rounds.values())):
@@ -158,6 +160,8 @@ def main():
     parser.add_argument("--weights", default="q8_0", choices=llm.make_gguf.TYPES, help="type of the model's weights")
     parser.add_argument("--rounds", type=int, default=5, help=f"of {LENGTHS[SHORT]} tokens")
     parser.add_argument("--long-rounds", type=int, default=1, help=f"of {LENGTHS[LONG]} tokens")
+    parser.add_argument("--huge-rounds", type=int, default=1, help=f"of a prompt of {LENGTHS[HUGE]} tokens")
+    parser.add_argument("--huge-threads", nargs="+", type=int, default=[2], help="of such prompts")
     parser.add_argument("--deep-rounds", type=int, default=2, help=f"of decoding after {LENGTHS[DEEP]} tokens")
     parser.set_defaults(slice=None, cpu_time=False)  # runs are whole
     arguments = parser.parse_args()
