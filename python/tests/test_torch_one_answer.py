@@ -99,6 +99,7 @@ def test_audit():
         lambda x: (x.exp() @ x.transpose(1, 2)).mean(-1): [],
         lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6): [],
         lambda x: torch.nn.functional.rms_norm(x, (64,)): [],
+        lambda x: torch.nn.functional.embedding_bag(torch.tensor([[1, 3, 7]]), x[0]): [],
         lambda x: (x > 0).sum(-1) + (x > 0).cumsum(-1).amax(-1): [],
         lambda x: x.erf() + x.double().exp().float(): ["aten.erf.default", "aten.exp.default"],
         lambda x: x.abs().pow(1.7).add(x, alpha=0.3): ["aten.pow.Tensor_Scalar", "aten.add.Tensor"],
@@ -136,6 +137,9 @@ REFUSED = {
     "mv of a matrix": lambda x: torch.mv(x(3, 4), x(4, 1)),
     "dot": lambda x: torch.dot(x(4), x(5)),
     "dot of matrices": lambda x: torch.dot(x(1, 4), x(1, 4)),
+    "experts": lambda x: torch._grouped_mm(x(3, 16), x(2, 32, 8), offs=torch.tensor([1, 3], dtype=torch.int32)),
+    "bags": lambda x: torch.nn.functional.embedding_bag(torch.tensor([[1, 9]]), x(4, 3)),
+    "bags, begins": lambda x: torch.nn.functional.embedding_bag(torch.tensor([1, 2]), x(4, 3), torch.tensor([1, 2])),
     "mean": lambda x: x(3, 4).mean(5),
     "mean, twice": lambda x: x(3, 4).mean((0, -2)),
     "sum": lambda x: x(3, 4).sum(-3),
@@ -220,6 +224,55 @@ def test_operators():
         with fovea.torch.one_answer():
             y = function(a, b, c)
         torch.testing.assert_close(y.double(), function(a.double(), b.double(), c.double()), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bags(mode, dtype):
+    """A bag has the bits of its rows' sum or mean, whatever other bags there are."""
+    random = np.random.default_rng(4)
+    table = torch.from_numpy(random.standard_normal((50, 24), dtype=np.float32)).to(dtype)
+    rows, begins = torch.from_numpy(random.integers(0, 50, 400)), torch.tensor([0, 7, 7, 130, 140, 147])
+    factors = torch.from_numpy(random.standard_normal(400, dtype=np.float32)).to(dtype)
+    bags = torch.nn.functional.embedding_bag
+    wide = table.double()
+    tolerance = dict(atol=1e-5, rtol=1e-5) if dtype is torch.float32 else dict(atol=0.2, rtol=2e-2)
+    with fovea.torch.one_answer():
+        y = bags(rows, table, begins, mode=mode)
+        for number, (begin, end) in enumerate(zip(begins.tolist(), [*begins.tolist()[1:], 400])):
+            assert torch.equal(y[number], bags(rows[begin:end], table, begins[:1], mode=mode)[0])
+            if mode != "max" and begin < end:
+                assert torch.equal(y[number], getattr(table[rows[begin:end]].float(), mode)(0).to(dtype))
+        ends = torch.cat((begins, torch.tensor([400])))
+        assert torch.equal(bags(rows, table, ends, mode=mode, include_last_offset=True), y)
+        padded = bags(rows, table, begins, mode=mode, padding_idx=3)
+        scaled = bags(rows, table, begins, mode=mode, per_sample_weights=factors) if mode == "sum" else None
+    torch.testing.assert_close(y.double(), bags(rows, wide, begins, mode=mode), **tolerance)
+    torch.testing.assert_close(padded.double(), bags(rows, wide, begins, mode=mode, padding_idx=3), **tolerance)
+    if scaled is not None:
+        expected = bags(rows, wide, begins, mode=mode, per_sample_weights=factors.double())
+        torch.testing.assert_close(scaled.double(), expected, **tolerance)
+
+
+def test_embedding_bags_with_gradients():
+    rows = torch.tensor([[1, 2, 3]])
+    with fovea.torch.one_answer():
+        bag = torch.nn.EmbeddingBag(9, 4, mode="mean")
+        bag(rows).sum().backward()
+    assert torch.equal(bag.weight.grad[1:4], torch.full((3, 4), 1 / 3)) and not bag.weight.grad[4:].any()
+
+
+def test_products_of_experts():
+    """Rows of one expert after the other, one of them without rows, as each expert alone has them."""
+    random = np.random.default_rng(5)
+    a, b = (torch.from_numpy(random.standard_normal(shape, dtype=np.float32)).bfloat16() for shape in ((40, 32), (4, 32, 48)))
+    ends = torch.tensor([7, 7, 30, 40], dtype=torch.int32)
+    functions = [lambda: torch._grouped_mm(a, b, offs=ends),
+                 lambda: torch.cat([a[begin:end] @ b[i] for i, (begin, end) in enumerate(((0, 7), (7, 7), (7, 30), (30, 40)))])]
+    with fovea.torch.one_answer():
+        together, alone = (function() for function in functions)
+    assert torch.equal(together, alone)
+    assert all(each.one_answer for each in fovea.torch.audit(functions[0]))
 
 
 def test_what_is_no_model():
@@ -353,6 +406,7 @@ def exact_operators(dtype):
         results += [x.clamp(-1, 1), x.remainder(z), x // z, x.round(), torch.nn.functional.leaky_relu(x), 3 - x]
         results += [x.to(torch.bfloat16), x.float().to(torch.float16), *(z**power for power in (-2, -1, 2, 3))]
         results += [x.float().abs()**-0.5, x.amax(), x.max(0)[1]]
+        results += [*x.round().sort(), *x.round().topk((count + 2) // 3)]  # with equal numbers
     return results
 
 

@@ -17,8 +17,8 @@ _EXACT = set("""abs add add_ all amax amin any arange argmax argmin bitwise_and 
     empty_strided eq equal expand fill fill_ flip floor floor_divide full full_like gather ge gt index index_put index_put_
     index_select isfinite isin isinf isnan le leaky_relu lift_fresh logical_and logical_not logical_or logical_xor lt
     masked_fill masked_fill_ max maximum min minimum mul mul_ ne neg new_empty new_full new_ones new_zeros nonzero ones
-    ones_like pow reciprocal relu relu_ remainder repeat roll round rsub scalar_tensor scatter sign slice_scatter
-    stack sub sub_ tril tril_ triu triu_ trunc where zero_ zeros zeros_like _local_scalar_dense _to_copy
+    ones_like pow reciprocal relu relu_ remainder repeat roll round rsub scalar_tensor scatter sign slice_scatter sort
+    stack sub sub_ topk tril tril_ triu triu_ trunc where zero_ zeros zeros_like _local_scalar_dense _to_copy
     _unsafe_view""".split())
 # Operators that PyTorch computes by operators which KERNELS has, and by exact ones.
 _OF_KERNELS = {"_safe_softmax"}

@@ -59,6 +59,49 @@ def vector_norm(x, order=2, dim=None, keepdim=False, *, dtype=None):
     return square_root(total).to(x.dtype)
 
 
+SUM, MEAN, MAX = range(3)  # of an embedding bag
+
+
+def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=SUM, sparse=False, factors=None,
+                  has_end=False, padding=-1):
+    """Rows of a table, summed as sums() adds. Bags of one length are summed together."""
+    if mode == MAX:
+        return PYTORCHS
+    bags = _bags(weight, indices, offsets, factors, has_end, padding)
+    if bags is None:
+        return NotImplemented
+    y = torch.zeros((len(bags), weight.shape[1]), dtype=weight.dtype)
+    by_length = {}
+    for number, places in enumerate(bags):
+        by_length.setdefault(len(places), []).append(number)
+    by_length.pop(0, None)
+    for length, numbers in by_length.items():
+        at = torch.tensor([bags[number] for number in numbers])
+        rows = plain(weight)[indices[at]].float()
+        if factors is not None:
+            rows *= factors[at].float()[..., None]
+        total = _sum(rows, [1], False)
+        y[torch.tensor(numbers)] = (total / length if mode == MEAN else total).to(weight.dtype)
+    none = torch.empty(0, dtype=torch.int64)  # what only a backward pass reads
+    return y, none, torch.tensor([len(places) for places in bags]), none
+
+
+def _bags(weight, indices, offsets, factors, has_end, padding):
+    """The places of `indices` that each bag has. None: PyTorch refuses them, or needs them for a backward pass."""
+    if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (weight, factors)):
+        return None
+    if weight.dtype not in TYPES or weight.ndim != 2 or not weight.numel() or not indices.ndim == offsets.ndim == 1:
+        return None
+    if factors is not None and (factors.dtype is not weight.dtype or factors.shape != indices.shape):
+        return None
+    rows, limits = indices.tolist(), [*offsets.tolist(), *([] if has_end else [len(indices)])]
+    if len(limits) < 2 or limits[0] != 0 or limits[-1] != len(rows) or limits != sorted(limits):
+        return None
+    if not all(0 <= row < len(weight) for row in rows):
+        return None
+    return [[place for place in range(*ends) if rows[place] != padding] for ends in zip(limits, limits[1:])]
+
+
 # ---- Norms and softmax -------------------------------------------------------------------------------------------
 
 
@@ -183,6 +226,8 @@ KERNELS = {
     "mean": mean,
     "mean.dim": mean,
     "linalg_vector_norm": vector_norm,
+    "_embedding_bag": embedding_bag,
+    "_embedding_bag_forward_only": embedding_bag,
     "native_layer_norm": layer_norm,
     "_softmax": softmax,
     "_log_softmax": log_softmax,

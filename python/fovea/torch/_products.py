@@ -126,6 +126,20 @@ def baddbmm(added, a, b, *, beta=1, alpha=1):
     return _sum(plain(added), bmm(a, b), beta, alpha)
 
 
+def grouped_mm(a, b, ends=None, bias=None, out_dtype=None):
+    """Some rows of `a` times a matrix of `b`, then the next rows times the next: the experts of a mixture."""
+    if ends is None or bias is not None or out_dtype not in (None, a.dtype) or a.ndim != 2 or b.ndim != 3:
+        return NotImplemented
+    limits = [0, *ends.tolist()]
+    if len(limits) != len(b) + 1 or limits[-1] != len(a) or limits != sorted(limits) or not _has_product(a, b[0]):
+        return NotImplemented
+    out = torch.empty((len(a), b.shape[2]), dtype=a.dtype)
+    for begin, end, columns in zip(limits, limits[1:], b):
+        if begin < end:
+            out[begin:end] = mm(a[begin:end], columns)
+    return out
+
+
 def mv(a, vector):
     """By a layer of a's rows, so that a linear layer of one vector has the bits that it has of several."""
     if a.ndim != 2 or vector.ndim != 1 or not _has_product(vector[None], a.t()):
@@ -174,6 +188,7 @@ KERNELS = {
     "addmm": addmm,
     "bmm": bmm,
     "baddbmm": baddbmm,
+    "_grouped_mm": grouped_mm,
     "mv": mv,
     "dot": dot,
     "convolution": convolution,
