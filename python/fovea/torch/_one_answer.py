@@ -16,8 +16,9 @@ OF_MKL = ("trunc",)
 class one_answer:  # pylint: disable=invalid-name
     """Makes PyTorch's operators on the CPU that models consist of run on Fovea: products and convolutions, layer norms,
     GELU, SiLU, exp, log, tanh, sigmoid, sine and cosine, square roots, softmax and its logarithm, sums, means and norms
-    over axes, embedding bags, products of experts, and scaled_dot_product_attention. Then rows of a result have the same bits alone and in a batch, for any
-    torch.set_num_threads() and on every instruction set, if audit() names no other operator.
+    over axes, embedding bags, products of experts, and scaled_dot_product_attention. Then rows of a result have the same
+    bits alone and in a batch, for any torch.set_num_threads() and on every instruction set, if audit() names no other
+    operator.
 
         with fovea.torch.one_answer():
             y = model(x)
