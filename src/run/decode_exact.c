@@ -9,8 +9,7 @@
 
 #if FOVEA_BUILDS_DECODE
 
-/* The queries are f32, as they are; those of the row that no one asked for are 0, and its results are
- * not used. */
+/* The queries are f32, as they are. Those of a row that is padding are 0, and its results are not used. */
 static void keep_queries(const fovea_plan *plan, fovea_decode_state *state, int rows) {
   const int64_t stride = fovea_decode_stride(plan->problem.qk_dim);
   if (fovea_rows_multiplied(plan, rows) > rows)

@@ -67,7 +67,7 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=SUM, 
     """Rows of a table, summed as sums() adds. Bags of one length are summed together."""
     if mode == MAX:
         return PYTORCHS
-    bags = _bags(weight, indices, offsets, factors, has_end, padding)
+    bags = _bags(weight, indices, offsets, mode, factors, has_end, padding)
     if bags is None:
         return NotImplemented
     y = torch.zeros((len(bags), weight.shape[1]), dtype=weight.dtype)
@@ -86,13 +86,15 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=SUM, 
     return y, none, torch.tensor([len(places) for places in bags]), none
 
 
-def _bags(weight, indices, offsets, factors, has_end, padding):
+def _bags(weight, indices, offsets, mode, factors, has_end, padding):
     """The places of `indices` that each bag has. None: PyTorch refuses them, or needs them for a backward pass."""
     if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (weight, factors)):
         return None
     if weight.dtype not in TYPES or weight.ndim != 2 or not weight.numel() or not indices.ndim == offsets.ndim == 1:
         return None
-    if factors is not None and (factors.dtype is not weight.dtype or factors.shape != indices.shape):
+    if not {indices.dtype, offsets.dtype} <= {torch.int32, torch.int64}:
+        return None
+    if factors is not None and (mode != SUM or factors.dtype is not weight.dtype or factors.shape != indices.shape):
         return None
     rows, limits = indices.tolist(), [*offsets.tolist(), *([] if has_end else [len(indices)])]
     if len(limits) < 2 or limits[0] != 0 or limits[-1] != len(rows) or limits != sorted(limits):

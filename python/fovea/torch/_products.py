@@ -128,7 +128,9 @@ def baddbmm(added, a, b, *, beta=1, alpha=1):
 
 def grouped_mm(a, b, ends=None, bias=None, out_dtype=None):
     """Some rows of `a` times a matrix of `b`, then the next rows times the next: the experts of a mixture."""
-    if ends is None or bias is not None or out_dtype not in (None, a.dtype) or a.ndim != 2 or b.ndim != 3:
+    if ends is None or ends.dtype is not torch.int32 or ends.ndim != 1 or bias is not None:
+        return NotImplemented
+    if out_dtype not in (None, a.dtype) or a.ndim != 2 or b.ndim != 3 or len(b) == 0:
         return NotImplemented
     limits = [0, *ends.tolist()]
     if len(limits) != len(b) + 1 or limits[-1] != len(a) or limits != sorted(limits) or not _has_product(a, b[0]):
