@@ -77,8 +77,9 @@ static inline void fovea_nn_codes_init(fovea_nn_codes *codes, fovea_nn_format fo
 FOVEA_NN_API fovea_status fovea_nn_codes_size(const fovea_nn_codes *codes, size_t *size, fovea_error *error);
 
 /* Packs them into `weights`, as FOVEA_NN_WEIGHTS_QUANTISED, so many bytes at an address that is a multiple of 64, apart
- * from what is read. No number changes, and the bytes are the same on every CPU, so they may be kept in a file. A layer
- * with these weights computes as with f32 weights of these numbers (docs/numerics.md, L1). */
+ * from what is read. No number changes, and the bytes are the same on every CPU, so they may be kept in a file for the
+ * same version of the library. A layer with these weights computes as with f32 weights of these numbers
+ * (docs/numerics.md, L1). */
 FOVEA_NN_API fovea_status fovea_nn_pack_codes(const fovea_nn_codes *codes, void *weights,
                                               const fovea_execution *execution, fovea_error *error);
 
