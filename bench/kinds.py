@@ -50,14 +50,13 @@ texts of 64 tokens. [Peers](../peers/README.md) says how this is measured."""),
     Kind("layers-", "tables.py layers", "Layers beside the limits of the machine", """\
 OpenBLAS multiplies the same numbers in the same rounds, with the best of its kernels and ways: above 1 Fovea is faster.
 The register tile's rate is what the products alone reach out of the first-level cache; a copy from L2, or plain reading,
-bounds the rest: nearer to 1 is better. Cycles count 16 numbers: fewer are better. Modes and quantised weights are beside
-exact mode over f32 and over other weights: above 1 they are faster."""),
+bounds the rest: nearer to 1 is better. Cycles count 16 numbers: fewer are better."""),
     Kind("llm-peers-", "peers/llm_report.py", "A language model beside llama.cpp", """\
 [fovea_llm](../../examples/llm/README.md) and llama.cpp's `llama-bench` on the same GGUF files of 100 million random
 weights, with keys and values in f16. Tokens a second: more are better. `x exact` and `x int8` say how many times as long
-llama.cpp takes as each mode; below 1, in bold, it is faster. For layers with f16 weights llama.cpp rounds inputs to f16,
-for quantised weights to 8 bits with a scale for each 32 numbers. Fovea's exact mode rounds neither, and int8 mode rounds
-inputs to 8 bits with a scale for each row. [Peers](../peers/README.md#language-models) says how this is measured."""),
+llama.cpp takes as each mode; below 1, in bold, it is faster. llama.cpp rounds inputs of layers to 8 bits with a scale
+for each 32 numbers, or to f16 if the weights are f16. Fovea's exact mode does not round them, and int8 mode rounds them
+to 8 bits with a scale for each row. [Peers](../peers/README.md#language-models) says how this is measured."""),
     Kind("modes-peers-", "peers/modes_report.py", "int8 mode beside ggml with keys and values in q8_0", """\
 Prefill over the numbers of one q8_0 cache. Fovea reads them as i8 codes with a scale for each row, as q8_0, and as f32;
 its outputs in int8 mode have the same bits in all three. ggml reads q8_0, and f16. `x` says how many times as long ggml

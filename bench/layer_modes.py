@@ -44,6 +44,8 @@ def is_of_codes(weights):
     return not is_mode(weights) and weights not in PANELS
 
 
+HOW_TO_READ = "`x` is beside exact mode over f32 or other weights: above 1 modes and quantised weights are faster."
+
 # Title, kind of benchmark, which weights, and columns: their titles, counters and digits.
 TABLES = (
     ("Linear layers in modes", "linear", is_mode,
@@ -73,9 +75,9 @@ def table(run, kind, chosen, columns):
 
 
 def speeds(run):
-    """The tables that the run has something for."""
+    """The tables that the run has something for, and how to read them."""
     lines = []
     for title, kind, chosen, columns in TABLES:
         rows = table(run, kind, chosen, columns)
         lines += ["", f"{title}; 1 thread / 2 threads.", "", *rows] if rows else []
-    return lines[1:]
+    return [HOW_TO_READ, *lines] if lines else []
