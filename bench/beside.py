@@ -16,8 +16,9 @@ OPENBLAS, GGML = ("OpenBLAS", "openblas/"), ("ggml", "ggml/")
 class Beside:
     """A run of bench/peers: ratios, which are times of others over Fovea's, by name, type and threads."""
 
-    def __init__(self, path):
-        document = json.loads(path.read_text(encoding="utf-8"))
+    def __init__(self, path, document=None):
+        """`document`, if it is not what lies at the path."""
+        document = document or json.loads(path.read_text(encoding="utf-8"))
         self.page = f"../bench/results/{path.with_suffix('.md').name}"
         self.context, self.date = document["context"], document["date"]
         self.results = {(r["name"], r["type"], r["threads"]): r for r in document["results"]}

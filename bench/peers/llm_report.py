@@ -4,6 +4,8 @@
     llm_report.py run.json           the table (Markdown) on stdout
     llm_report.py run.json --keep    also keeps the run in bench/results
     llm_report.py run.json --bars    the bars that the run missed, in place of the table
+
+Of several runs, each result comes from the last run that has it.
 """
 
 import pathlib
