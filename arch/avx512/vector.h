@@ -154,6 +154,18 @@ FOVEA_INLINE vec vec_word_signed(vec words, const int shift) {
   const __m512i sums = _mm512_xor_si512(bytes, _mm512_set1_epi32(0x4b000080));
   return _mm512_sub_ps(_mm512_castsi512_ps(sums), _mm512_set1_ps(0x1p23f + 128));
 }
+/* The same of dims 0 and 1, or 2 and 3, whose bytes with 128 added are the lower half of each word: they stay where they
+ * lie, and become bits of 2^23 or of 2^15. Zen 4 shuffles in two of its four pipes, but does these steps in any. */
+#define FOVEA_VECTOR_HALVES_WORDS
+FOVEA_INLINE vec vec_word_half(vec words, const int upper) {
+  const __m512i bytes = _mm512_xor_si512(_mm512_castps_si512(words), _mm512_set1_epi32((int)0x80808080));
+  return _mm512_castsi512_ps(upper ? _mm512_srli_epi32(bytes, 16) : bytes);
+}
+FOVEA_INLINE vec vec_half_signed(vec half, const int shift) {
+  const __m512i byte = _mm512_set1_epi32(255 << shift), power = _mm512_set1_epi32((150 - shift) << 23);
+  const __m512i sums = _mm512_ternarylogic_epi32(_mm512_castps_si512(half), byte, power, 0xea); /* a & b | c */
+  return _mm512_sub_ps(_mm512_castsi512_ps(sums), _mm512_set1_ps((float)(1 << (23 - shift)) + 128));
+}
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift);
   return _mm512_cvtepi32_ps(_mm512_and_si512(bits, _mm512_set1_epi32(255)));
@@ -294,6 +306,13 @@ FOVEA_INLINE vec4 vec4_load(const float *p) {
 #define vec_fma_lane(a, b, lane, c) vec_fma((a), vec_set1((b)[lane]), (c))
 FOVEA_INLINE vec vec_fma_number(vec a, float b, vec c) {
   return vec_fma(a, vec_set1(b), c);
+}
+/* A number in memory. Compilers would keep it in a register for several products, but on Zen 4 that takes one of the
+ * pipes that compute, where the multiply-add reads it for nothing. */
+#define FOVEA_VECTOR_READS_NUMBERS
+FOVEA_INLINE vec vec_fma_at(vec a, const float *b, vec c) {
+  __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(a), "m"(*b));
+  return c;
 }
 
 FOVEA_INLINE veci veci_load(const int32_t *p) {

@@ -8,8 +8,9 @@
 
 #if FOVEA_BUILDS_FORMATS
 
-/* What codes are, a constant in kernels: words of codes of 4 or 8 bits, or e4m3. */
-enum { CODED_4, CODED_8, CODED_E4M3 };
+/* What codes are, a constant in kernels: words of codes of 4 or 8 bits, or e4m3; plain ones are of 8 bits without offsets,
+ * where vectors take halves of words. */
+enum { CODED_4, CODED_8, CODED_E4M3, CODED_PLAIN };
 
 FOVEA_INLINE int coded_kind(const fovea_nn_coded_panels *panels) {
   return panels->bits == 4 ? CODED_4 : panels->is_e4m3 ? CODED_E4M3 : CODED_8;
@@ -17,7 +18,7 @@ FOVEA_INLINE int coded_kind(const fovea_nn_coded_panels *panels) {
 
 /* Dims of a row of words. Of e4m3 two are enough, in the order of a dot product; more would only be more code. */
 FOVEA_INLINE int coded_word_dims(const int kind) {
-  return kind == CODED_4 ? 8 : kind == CODED_8 ? 4 : 2;
+  return kind == CODED_4 ? 8 : kind == CODED_E4M3 ? 2 : 4;
 }
 
 /* Bytes of a row of words, and from output to output in it. */
@@ -65,6 +66,12 @@ FOVEA_INLINE coded_words coded_load(const char *p, const int kind, const coded_v
 #else
   (void)values;
 #endif
+#ifdef FOVEA_VECTOR_HALVES_WORDS
+  if (kind == CODED_PLAIN) {
+    words.second = vec_word_half(words.first, 1);
+    words.first = vec_word_half(words.first, 0);
+  }
+#endif
   return words;
 }
 
@@ -73,6 +80,9 @@ FOVEA_INLINE vec coded_value(const coded_words *words, const int i, const int ki
   if (kind == CODED_E4M3) return vec_load_e4m3((const uint8_t *)words->at + i * FOVEA_NN_PANEL);
 #ifdef FOVEA_VECTOR_LOOKS_UP
   if (kind == CODED_4) return vec_look_up(values->numbers, vec_word_bits(words->first, i % 4 * 8 + i / 4 * 4));
+#endif
+#ifdef FOVEA_VECTOR_HALVES_WORDS
+  if (kind == CODED_PLAIN) return vec_half_signed(i < 2 ? words->first : words->second, i % 2 * 8);
 #endif
   (void)values;
   return vec_word_signed(i < 4 ? words->first : words->second, i % 4 * 8);

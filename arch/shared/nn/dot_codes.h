@@ -34,15 +34,20 @@ FOVEA_INLINE const char *coded_prefetch(const int vectors, const int row, const 
   return at + bytes;
 }
 
+#ifndef FOVEA_VECTOR_READS_NUMBERS
+#define vec_fma_at(a, b, c) vec_fma_number(a, *(b), c)
+#endif
+
 /* One dim of the words. */
 FOVEA_INLINE void coded_dim(const int vectors, const int rows, const int kind, const int i, const float *x,
                             int64_t x_stride, const coded_values *values, const coded_words *words,
                             const vec *scales, const vec *offsets, dot_tile *tile) {
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
-    const vec number = vec_fma(coded_value(&words[v], i, kind, values), scales[v], offsets[v]);
+    const vec value = coded_value(&words[v], i, kind, values);
+    const vec number = kind == CODED_PLAIN ? vec_mul(value, scales[v]) : vec_fma(value, scales[v], offsets[v]);
     FOVEA_UNROLL
-    for (int n = 0; n < rows; n++) tile->sum[n][v] = vec_fma_number(number, x[n * x_stride + i], tile->sum[n][v]);
+    for (int n = 0; n < rows; n++) tile->sum[n][v] = vec_fma_at(number, &x[n * x_stride + i], tile->sum[n][v]);
   }
 }
 
@@ -50,7 +55,7 @@ FOVEA_INLINE void coded_tile(const fovea_nn_dot_codes_args *args, const int vect
                              int row, int vector) {
   const fovea_nn_coded_panels *panels = &args->weights;
   const int word_dims = coded_word_dims(kind), groups = coded_groups(panels);
-  const int has_offsets = kind != CODED_E4M3 && panels->has_offsets;
+  const int has_offsets = kind < CODED_E4M3 && panels->has_offsets;
   const float *x = args->x + row * args->x_stride;
   const coded_values values = coded_values_of(panels);
   const char *scales_at = coded_lanes(panels, vector, sizeof(float)), *codes = coded_codes(panels, vector, kind);
@@ -103,6 +108,13 @@ CODED_TILE(coded_most, FOVEA_NN_CODED_VECTORS, FOVEA_NN_CODED_ROWS)
 #endif
 CODED_TILE(coded_two, FOVEA_NN_CODED_VECTORS, 2)
 CODED_TILE(coded_one, FOVEA_NN_CODED_VECTORS, 1)
+#ifdef FOVEA_VECTOR_HALVES_WORDS
+FOVEA_NOINLINE void coded_plain(const fovea_nn_dot_codes_args *args, int row, int vector) {
+  coded_tile(args, FOVEA_NN_CODED_VECTORS, 1, CODED_PLAIN, row, vector);
+}
+#else
+#define coded_plain coded_one
+#endif
 #ifdef FOVEA_NN_CODED_SPARE_VECTORS
 _Static_assert(FOVEA_NN_CODED_SPARE_VECTORS == DOT_PANEL_VECTORS, "a tile for one panel");
 CODED_TILE(coded_spare, FOVEA_NN_CODED_SPARE_VECTORS, 1)
@@ -112,6 +124,7 @@ _Static_assert(FOVEA_NN_CODED_VECTORS *LANES <= FOVEA_NN_PANEL, "panels are whol
 
 FOVEA_KERNEL void FOVEA_NAME(nn_dot_codes)(const fovea_nn_dot_codes_args *args) {
   const int vectors = args->weights.panels * DOT_PANEL_VECTORS;
+  const int plain = coded_kind(&args->weights) == CODED_8 && !args->weights.has_offsets;
   int vector = 0;
   for (; vector + FOVEA_NN_CODED_VECTORS <= vectors; vector += FOVEA_NN_CODED_VECTORS) {
     int row = 0;
@@ -119,7 +132,7 @@ FOVEA_KERNEL void FOVEA_NAME(nn_dot_codes)(const fovea_nn_dot_codes_args *args) 
     for (; row + FOVEA_NN_CODED_ROWS <= args->rows; row += FOVEA_NN_CODED_ROWS) coded_most(args, row, vector);
 #endif
     for (; row + 2 <= args->rows; row += 2) coded_two(args, row, vector);
-    if (row < args->rows) coded_one(args, row, vector);
+    if (row < args->rows) (plain ? coded_plain : coded_one)(args, row, vector);
   }
 #ifdef FOVEA_NN_CODED_SPARE_VECTORS
   for (; vector < vectors; vector += FOVEA_NN_CODED_SPARE_VECTORS) {
