@@ -84,7 +84,7 @@ typedef struct fovea_nn_ahead {
 /* A register tile of many rows: sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums +
  * these. */
 typedef struct fovea_nn_tile_args {
-  const float *x;       /* packed: [dim][row] */
+  const float *x;       /* packed */
   const float *weights; /* f32 panels: the first dim */
   int64_t panel_stride; /* elements */
   int rows;             /* even, from fovea_nn_kernels.tile_least to tile_rows */
@@ -95,16 +95,16 @@ typedef struct fovea_nn_tile_args {
   int64_t near_turn;        /* every other step of `near` */
 } fovea_nn_tile_args;
 
-/* Packs a piece of a tile's rows of x: to[dim][row]. Rows that do not exist are the last one again. */
+/* Packs a piece of a tile's rows of x: to[dim][row], fovea_nn_kernels.tile_stride numbers a dim. Rows that do not exist are
+ * the last one again. */
 typedef struct fovea_nn_pack_args {
   const float *x; /* the first dim of the first row */
   int64_t x_stride;
   int rows;      /* that exist */
-  int tile_rows; /* of `to` */
+  int tile_rows; /* of the tile */
   int dims;
-  float *to; /* FOVEA_NN_PACK_MORE numbers after it may be overwritten */
+  float *to;
 } fovea_nn_pack_args;
-#define FOVEA_NN_PACK_MORE 16
 
 /* y = act(sums + bias) * gate + residual, each step if it is there. */
 typedef struct fovea_nn_finish_args {
@@ -224,6 +224,7 @@ typedef struct fovea_nn_kernels {
   void (*dot_codes)(const fovea_nn_dot_codes_args *args);
   int tile_rows, tile_least; /* the most and the fewest rows of tile() */
   int tile_outs;             /* outputs of tile(): whole panels */
+  int tile_stride;           /* of packed rows, from dim to dim: so many numbers are whole vectors */
   int task_tiles, task_outs; /* that share packed rows, and whose sums fit into half of the second-level cache */
   int64_t many_weights;      /* the fewest weights for which tile() is faster than dot() */
   void (*tile)(const fovea_nn_tile_args *args);

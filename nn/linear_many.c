@@ -1,4 +1,4 @@
-/* A task of many rows. For each piece of the dims it packs its rows; then each group of outputs, one panel of
+/* A task of many rows. For each piece of the dims it packs its rows; each group of outputs, one panel of
  * weights or two, stays in the first-level cache while all row tiles pass. The sums of all tiles lie in the
  * second-level cache, in the order in which they are computed, and each tile prefetches the next tile's. After the
  * last piece a tile's sums become results at once. The design, and the measurements that it follows, are BLIS's
@@ -19,7 +19,7 @@ static size_t padded_floats(int64_t count) {
 }
 
 static int64_t floats_of_x(const fovea_nn_kernels *kernels) {
-  return fovea_nn_padded((int64_t)kernels->tile_rows * FOVEA_DOT_PIECE + FOVEA_NN_PACK_MORE, LINE / sizeof(float));
+  return (int64_t)kernels->tile_stride * FOVEA_DOT_PIECE;
 }
 
 static int weights_are_copied(const fovea_nn_linear *linear) {
@@ -167,16 +167,13 @@ static void place_rows(const many_task *task, const many_piece *piece, int tile,
   args->x_stride = FOVEA_DOT_PIECE;
 }
 
-static void pack_rows(const many_task *task, const many_piece *piece) {
-  const int64_t x_floats = floats_of_x(task->many->kernels);
-  for (int t = 0; t < task->tiles; t++) {
-    fovea_nn_pack_args args = {.rows = rows_of(task, t),
-                               .tile_rows = (int)(task->rows[t + 1] - task->rows[t]),
-                               .dims = piece->dims,
-                               .to = task->x + t * x_floats};
-    place_rows(task, piece, t, &args);
-    task->many->kernels->pack(&args);
-  }
+static void pack_rows(const many_task *task, const many_piece *piece, int tile, float *to) {
+  fovea_nn_pack_args args = {.rows = rows_of(task, tile),
+                             .tile_rows = (int)(task->rows[tile + 1] - task->rows[tile]),
+                             .dims = piece->dims,
+                             .to = to};
+  place_rows(task, piece, tile, &args);
+  task->many->kernels->pack(&args);
 }
 
 /* Quantised weights of a group: copied as f32. */
@@ -262,7 +259,8 @@ static void place_near(const many_task *task, const many_piece *piece, int tile,
   }
 }
 
-/* All tiles of one group of outputs. */
+/* All tiles of one group of outputs. The first group packs the rows of each tile just before it multiplies them: packed
+ * rows go to the second-level cache meanwhile. */
 static void compute_group(const many_task *task, const many_piece *piece, int group, const char *next_weights) {
   const fovea_nn_kernels *k = task->many->kernels;
   const int64_t x_floats = floats_of_x(k), sum_floats = (int64_t)k->tile_rows * k->tile_outs;
@@ -271,7 +269,9 @@ static void compute_group(const many_task *task, const many_piece *piece, int gr
   fovea_nn_tile_args args = {.dims = piece->dims, .begun = piece->dim > 0};
   place_weights(task, piece, group, &args);
   for (int t = 0; t < task->tiles; t++) {
-    args.x = task->x + t * x_floats;
+    float *x = task->x + t * x_floats;
+    if (group == 0) pack_rows(task, piece, t, x);
+    args.x = x;
     args.rows = (int)(task->rows[t + 1] - task->rows[t]);
     args.sums = task->sums + (one_piece ? 0 : ((int64_t)group * task->tiles + t) * sum_floats);
     args.far = far_ahead(next_weights, weight_bytes, t, task->tiles);
@@ -314,7 +314,6 @@ void fovea_nn_many_task(const void *data, int64_t index, int worker) {
   for (many_piece piece = {.dim = 0}; piece.dim < in; piece.dim += FOVEA_DOT_PIECE) {
     piece.dims = in - piece.dim < FOVEA_DOT_PIECE ? (int)(in - piece.dim) : FOVEA_DOT_PIECE;
     piece.last = piece.dim + piece.dims == in;
-    pack_rows(&task, &piece);
     for (int group = 0; group < task.groups; group++) {
       compute_group(&task, &piece, group, weights_after(&task, &piece, group));
     }

@@ -21,11 +21,14 @@
 _Static_assert(FOVEA_NN_MANY_ROWS % 2 == 0 && FOVEA_NN_MANY_LEAST % 2 == 0, "rows are cut in pairs");
 _Static_assert(FOVEA_NN_MANY_VECTORS *LANES % FOVEA_NN_PANEL == 0, "tiles are whole panels");
 
+/* Packed rows are whole vectors: stores that cross a line take several times as long. */
+enum { MANY_SQUARES = (FOVEA_NN_MANY_ROWS + LANES - 1) / LANES, MANY_STRIDE = MANY_SQUARES * LANES };
+
 typedef struct many_tile {
   vec sum[FOVEA_NN_MANY_ROWS][FOVEA_NN_MANY_VECTORS];
 } many_tile;
 
-/* One dim: the numbers of x of all rows lie side by side. */
+/* One dim: its numbers of x lie side by side. */
 FOVEA_INLINE void many_dim(const int rows, const float *x, const float *weights, int64_t panel_stride,
                            many_tile *tile) {
   vec w[FOVEA_NN_MANY_VECTORS];
@@ -82,8 +85,8 @@ FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
     for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) tile.sum[n][v] = vec_set1(0.0f);
   }
   FOVEA_NO_UNROLL
-  for (; dims >= 2; dims -= 2, x += 2 * rows, weights += 2 * FOVEA_NN_PANEL) {
-    many_dim(rows, x + rows, weights + FOVEA_NN_PANEL, panel_stride, &tile);
+  for (; dims >= 2; dims -= 2, x += 2 * MANY_STRIDE, weights += 2 * FOVEA_NN_PANEL) {
+    many_dim(rows, x + MANY_STRIDE, weights + FOVEA_NN_PANEL, panel_stride, &tile);
     __builtin_prefetch(near, 0, 3);
     many_dim(rows, x, weights, panel_stride, &tile);
     __builtin_prefetch(far, 0, 2);
@@ -134,23 +137,18 @@ FOVEA_INLINE void many_square(const fovea_nn_pack_args *args, int row, int dim, 
   vec_transpose(square);
 }
 
-enum { MANY_SQUARES = (FOVEA_NN_MANY_ROWS + LANES - 1) / LANES };
-
-/* The vectors of a dim may reach into the next dim, which is written afterwards. */
 FOVEA_KERNEL void FOVEA_NAME(nn_pack)(const fovea_nn_pack_args *args) {
+  float *to = args->to;
   for (int d = 0; d < args->dims; d += LANES) {
     const int dims = args->dims - d < LANES ? args->dims - d : LANES;
     vec squares[MANY_SQUARES][LANES];
     FOVEA_UNROLL
     for (int s = 0; s < MANY_SQUARES; s++) many_square(args, s * LANES, d, dims, squares[s]);
-    float *to = args->to + (int64_t)d * args->tile_rows;
     FOVEA_UNROLL
-    for (int i = 0; i < LANES; i++, to += args->tile_rows) {
+    for (int i = 0; i < LANES; i++, to += MANY_STRIDE) {
       if (i >= dims) continue; /* no loop: the squares stay in registers */
       FOVEA_UNROLL
-      for (int s = 0; s < MANY_SQUARES; s++) {
-        if (s * LANES < args->tile_rows) vec_store(to + s * LANES, squares[s][i]);
-      }
+      for (int s = 0; s < MANY_SQUARES; s++) vec_store(to + s * LANES, squares[s][i]);
     }
   }
 }

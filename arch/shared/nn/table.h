@@ -52,6 +52,7 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
 #endif
 #ifdef FOVEA_NN_MANY_ROWS
     .tile_rows = FOVEA_NN_MANY_ROWS,
+    .tile_stride = MANY_STRIDE,
     .tile_least = FOVEA_NN_MANY_LEAST,
     .tile_outs = FOVEA_NN_MANY_VECTORS * LANES,
     .task_tiles = FOVEA_NN_TASK_TILES,
