@@ -14,7 +14,7 @@ class Kind:
 
 # The first whose prefix fits counts.
 KINDS = (
-    Kind("accuracy-", "", "Errors of modes on layers of real models: docs/numerics.md", "", bars=False),
+    Kind("accuracy-", "", "Errors of modes and formats: docs/numerics.md, docs/layers.md", "", bars=False),
     Kind("budget-", "budget.py", "What attention spends its time on", """\
 Each operation of the kernel table is timed where it is called, and the clock's own time is taken away. **score** is
 Q K^T of a row tile and a block of keys, with what it prefetches; **value** is weights times V; **softmax** is maxima,

@@ -65,7 +65,8 @@ def list_of_runs(found):
     for path, kind in found:
         lines.append("| " + " | ".join([f"[{kind.title}]({path.with_suffix('.md').name})", *head(path)]) + " |")
     lines += ["", "`accuracy-*.json` are behind the tables of errors in "
-                  "[docs/numerics.md](../../docs/numerics.md#16-modes-with-other-arithmetic)."]
+                  "[docs/numerics.md](../../docs/numerics.md#16-modes-with-other-arithmetic) and "
+                  "[docs/layers.md](../../docs/layers.md#linear-layers)."]
     return "\n".join(lines) + "\n"
 
 

@@ -293,6 +293,14 @@ def formats_of_weights(run):
         yield [weights, *cells]
 
 
+def layer_errors():
+    """Of formats and modes, over normal numbers: bench/accuracy/weights.py."""
+    run = json.loads((RESULTS / "accuracy-weights.json").read_text(encoding="utf-8"))
+    rows = [[name, *(f"{100 * errors[mode]:.2g} %" if mode in errors else "" for mode in ("exact", "bf16", "int8"))]
+            for name, errors in run["rms"].items()]
+    return "\n".join(table(["weights", "exact mode", "bf16 mode", "int8 mode"], rows))
+
+
 def pattern_peers():
     """Runs of bench/peers/patterns.py."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("patterns-peers-*.json"))]
