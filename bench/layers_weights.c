@@ -33,6 +33,7 @@ const layer_weights layer_weights_all[] = {
     CODES("mxfp4", MXFP4),
     CODES("gptq", GPTQ),
     CODES("awq", AWQ),
+    CODES("e4m3", E4M3),
     {.name = "bf16_mode", .kept = LAYER_PANELS, .type = FOVEA_BF16, .mode = FOVEA_MODE_BF16, .on_amx = 1},
     {.name = "int8_mode", .kept = LAYER_QUANTISED, .mode = FOVEA_MODE_INT8, .on_amx = 1},
     INT8("q8_0", Q8_0, 0),
@@ -49,8 +50,8 @@ const layer_weights *layer_weights_named(const char *name) {
 
 /* ---- What engines publish ------------------------------------------------------------------------------------- */
 
-/* Where the numbers of f16 are in blocks; the other bytes are codes, and may have any value. GPTQ and AWQ have no
- * blocks; their scales lie apart. */
+/* Where the numbers of f16 are in blocks; the other bytes are codes, and may have any value but of E4M3. GPTQ, AWQ and
+ * E4M3 have no blocks; their scales lie apart. */
 static const struct {
   int dims, bytes, first, halves;
 } blocks[] = {
@@ -60,6 +61,7 @@ static const struct {
     [FOVEA_NN_FORMAT_Q5_K] = {256, 176, 0, 2}, [FOVEA_NN_FORMAT_Q6_K] = {256, 210, 208, 1},
     [FOVEA_NN_FORMAT_IQ4_NL] = {32, 18, 0, 1}, [FOVEA_NN_FORMAT_MXFP4] = {32, 17, 0, 0},
     [FOVEA_NN_FORMAT_GPTQ] = {8, 4, 0, 0},     [FOVEA_NN_FORMAT_AWQ] = {8, 4, 0, 0},
+    [FOVEA_NN_FORMAT_E4M3] = {1, 1, 0, 0},
 };
 enum { GROUP = 128 }; /* of GPTQ and AWQ */
 
@@ -88,26 +90,36 @@ static void fill_blocks(unsigned char *data, size_t size, fovea_nn_format format
   for (size_t i = 0; i < size; i += (size_t)blocks[format].bytes) {
     for (int j = 0; j < blocks[format].halves; j++) fill_half(data + i + blocks[format].first + 2 * j, state);
     if (format == FOVEA_NN_FORMAT_MXFP4) data[i] = 120;
+    if (format == FOVEA_NN_FORMAT_E4M3) data[i] &= 0xbf; /* below 2, and no NaN */
+  }
+}
+
+/* Of scales that lie apart: what shares one. */
+static void set_groups(fovea_nn_codes *codes) {
+  if (has_words(codes->format)) codes->group = GROUP;
+  if (codes->format == FOVEA_NN_FORMAT_E4M3) {
+    codes->group = codes->in;
+    codes->group_outs = 1;
+    codes->scale_type = FOVEA_F16;
   }
 }
 
 /* Memory of all that `codes` points to, with random bytes. */
 static unsigned char *make_codes(fovea_nn_codes *codes, fovea_nn_format format, int64_t in, int64_t out) {
-  const int words = has_words(format);
   const size_t data = (size_t)(in / blocks[format].dims * blocks[format].bytes * out);
-  const size_t groups = words ? (size_t)(in / GROUP) : 0, scales = groups * (size_t)out * 2, zeros = scales / 4;
+  fovea_nn_codes_init(codes, format, in, out, NULL);
+  set_groups(codes);
+  const size_t scales = codes->group ? (size_t)(in / codes->group * out) * 2 : 0;
+  const size_t zeros = has_words(format) ? scales / 4 : 0;
   unsigned char *memory = bench_allocate(data + scales + zeros);
   uint32_t state = 3;
   if (!memory) return NULL;
-  fovea_nn_codes_init(codes, format, in, out, memory);
   fill_blocks(memory, data, format, &state);
-  if (words) {
-    codes->group = GROUP;
-    codes->scales = memory + data;
-    codes->zeros = memory + data + scales;
-    for (size_t i = 0; i < scales; i += 2) fill_half(memory + data + i, &state);
-    fill_bytes(memory + data + scales, zeros, &state);
-  }
+  for (size_t i = 0; i < scales; i += 2) fill_half(memory + data + i, &state);
+  fill_bytes(memory + data + scales, zeros, &state);
+  codes->data = memory;
+  codes->scales = scales ? memory + data : NULL;
+  codes->zeros = zeros ? memory + data + scales : NULL;
   return memory;
 }
 
@@ -156,7 +168,7 @@ size_t layer_weights_bytes(const layer_weights *of, int64_t in, int64_t out) {
     return (size_t)fovea_nn_panel_elements(in, out, of->type) * (of->type == FOVEA_F32 ? 4 : 2);
   if (of->kept == LAYER_QUANTISED) return fovea_nn_quantised_size(in, out);
   fovea_nn_codes_init(&codes, of->format, in, out, NULL);
-  codes.group = has_words(of->format) ? GROUP : 0;
+  set_groups(&codes);
   return fovea_nn_codes_size(&codes, &size, NULL) == FOVEA_OK ? size : 0;
 }
 
