@@ -189,12 +189,21 @@ def environment(arguments):
     return kept | ({"PEERS_CPU_TIME": "1"} if arguments.cpu_time else {})
 
 
+def generation(cpuinfo):
+    """Of a virtual machine's CPU that calls itself only AMD EPYC (AMD's Processor Programming References)."""
+    family, model = (int(re.search(rf"^{name}\s*: (\d+)$", cpuinfo, re.MULTILINE)[1]) for name in ("cpu family", "model"))
+    if family == 25:
+        return " Zen 4" if model // 16 in (1, 6, 7, 10) else " Zen 3"
+    return " Zen 5" if family == 26 else ""
+
+
 def machine():
     text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    name = model.group(1) if model else "unknown CPU"
     flags = re.search(r"^(?:flags|Features)\s*: (.*)$", text, re.MULTILINE)
     found = set(flags.group(1).split() if flags else ())
-    return {"cpu": model.group(1) if model else "unknown CPU", "num_cpus": len(os.sched_getaffinity(0)),
+    return {"cpu": name + (generation(text) if name == "AMD EPYC" else ""), "num_cpus": len(os.sched_getaffinity(0)),
             "instructions": [name for name in INSTRUCTIONS if name in found]}
 
 
