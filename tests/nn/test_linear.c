@@ -269,33 +269,12 @@ static void test_stream(void **state) {
   }
 }
 
-/* Modes that no weights, or that these weights do not have. */
-static void test_mode_errors(void **state) {
-  (void)state;
-  const float weights[6] = {0}, x[3] = {0};
-  float y[2] = {7, 7};
-  fovea_nn_linear linear;
-  fovea_nn_linear_rows rows;
-  fovea_error error;
-  fovea_nn_linear_init(&linear, 3, 2, weights);
-  assert_int_equal(linear.mode, FOVEA_MODE_EXACT);
-  fovea_nn_linear_rows_init(&rows, &linear, 1, x, y);
-  for (int mode = FOVEA_MODE_BF16; mode <= FOVEA_MODE_INT8 + 1; mode++) {
-    linear.mode = (fovea_mode)mode;
-    assert_int_equal(fovea_nn_linear_run(&linear, &rows, NULL, &error), FOVEA_ERROR_ARGUMENT);
-    assert_error_says(&error, mode == FOVEA_MODE_BF16   ? "linear.mode is FOVEA_MODE_BF16"
-                              : mode == FOVEA_MODE_INT8 ? "linear.mode is FOVEA_MODE_INT8"
-                                                        : "linear.mode is 3");
-  }
-  assert_true(y[0] == 7 && y[1] == 7);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),          cmocka_unit_test(test_types),       cmocka_unit_test(test_epilogues),
-      cmocka_unit_test(test_bf16),           cmocka_unit_test(test_threads),     cmocka_unit_test(test_rows_alone),
-      cmocka_unit_test(test_stream),         cmocka_unit_test(test_many_rows),   cmocka_unit_test(test_scratch),
-      cmocka_unit_test(test_scratch_errors), cmocka_unit_test(test_mode_errors),
+      cmocka_unit_test(test_sizes),          cmocka_unit_test(test_types),     cmocka_unit_test(test_epilogues),
+      cmocka_unit_test(test_bf16),           cmocka_unit_test(test_threads),   cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_stream),         cmocka_unit_test(test_many_rows), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_scratch_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
