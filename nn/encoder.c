@@ -159,7 +159,7 @@ fovea_status fovea_nn_measure_stack(fovea_nn_stack_names names, const fovea_nn_e
   fovea_nn_encoder_call call = {.names = names, .y_dim = y_dim};
   fovea_status status = fovea_nn_read_encoder_call(encoder, rows, execution, &call, error);
   if (!status) status = fovea_nn_measure_encoder(&call, workers, plans, error);
-  if (!status) *shape = (fovea_nn_encoder_shape){call.row_count, call.dim, call.all};
+  if (!status) *shape = (fovea_nn_encoder_shape){call.row_count, call.dim, work_of(&call), call.all};
   return status;
 }
 

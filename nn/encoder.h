@@ -6,9 +6,10 @@
 
 #include <fovea/encoder.h>
 
-/* The rows of a call that was checked, and its scratch. */
+/* The rows of a call that was checked, about as many multiply-adds as its layers make, and its scratch. */
 typedef struct fovea_nn_encoder_shape {
   int64_t rows, dim;
+  double work;
   fovea_nn_scratch all;
 } fovea_nn_encoder_shape;
 

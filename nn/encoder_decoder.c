@@ -24,6 +24,7 @@ typedef struct coding_call {
   fovea_nn_plans source_plans, target_plans;
   fovea_nn_scratch all; /* beside the plans */
   size_t hidden_begin;  /* after the scratch of a stack */
+  double work;          /* about as many multiply-adds as both stacks and the output's layer make */
 } coding_call;
 
 void fovea_nn_encoder_decoder_init_sized(fovea_nn_encoder_decoder *model, size_t struct_size,
@@ -117,8 +118,8 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
   return FOVEA_OK;
 }
 
-/* Checks both stacks, and lays out scratch: as much as the larger stack or the output's layer needs, and the
- * decoder's rows. */
+/* Checks both stacks, sums their work, and lays out scratch: as much as the larger stack or the output's layer needs,
+ * and the decoder's rows. */
 static fovea_status measure(coding_call *call, int workers, fovea_error *error) {
   const fovea_nn_linear *output = call->model.output;
   fovea_nn_encoder_shape source = {0};
@@ -137,6 +138,8 @@ static fovea_status measure(coding_call *call, int workers, fovea_error *error) 
     return fovea_fail(error, FOVEA_ERROR_ARGUMENT, "output.in is %jd; the decoder's rows have %jd", output->in,
                       call->shape.dim);
   }
+  call->work = source.work + call->shape.work;
+  if (output) call->work += (double)call->shape.rows * (double)output->in * (double)output->out;
   const size_t target_size = fovea_nn_size_of(&call->shape.all), source_size = fovea_nn_size_of(&source.all);
   call->all = (fovea_nn_scratch){0};
   fovea_nn_reserve_for_either(&call->all, target_size > source_size ? target_size : source_size,
@@ -180,16 +183,11 @@ static fovea_status run_steps(void *data, char *memory, const fovea_execution *e
   return run(call, memory, error);
 }
 
-/* About as many multiply-adds as a layer of the decoder makes. */
-static double work_of(const coding_call *call) {
-  return 12.0 * (double)call->shape.rows * (double)call->shape.dim * (double)call->shape.dim;
-}
-
 static fovea_status run_in_memory(coding_call *call, fovea_error *error) {
   const fovea_status status = measure(call, fovea_nn_workers(&call->execution), error);
   if (status) return status;
   call->all.before = fovea_nn_plans_end(&call->plan_memory);
-  return fovea_nn_run_steps(run_steps, call, &call->all, work_of(call), &call->execution, error);
+  return fovea_nn_run_steps(run_steps, call, &call->all, call->work, &call->execution, error);
 }
 
 static void release_plans(coding_call *call) {

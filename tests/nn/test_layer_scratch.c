@@ -45,14 +45,19 @@ fovea_status __real_fovea_team_run(fovea_team_function run, void *data, double w
 fovea_status __wrap_fovea_team_run(fovea_team_function run, void *data, double work,
                                    const fovea_execution *execution, fovea_error *error);
 
-static int counts_teams; /* 1: a team always begins, and nobody helps */
-static int teams;
+static int counts_teams; /* 1: nobody helps in a team */
+static int asked, teams; /* a team begins if the work that is stated is worth it */
 
 fovea_status __wrap_fovea_team_run(fovea_team_function run, void *data, double work,
                                    const fovea_execution *execution, fovea_error *error) {
   fovea_execution shared = *execution;
   fovea_team team;
   if (!counts_teams) return __real_fovea_team_run(run, data, work, execution, error);
+  asked++;
+  if (fovea_tasks_workers(INT64_MAX, work, execution) == 1) {
+    run(data, execution); /* whose steps ask for teams of their own */
+    return FOVEA_OK;
+  }
   teams++;
   fovea_team_begin(&team);
   shared.parallel_for = fovea_team_share;
@@ -160,7 +165,7 @@ static void run_graph(const fovea_execution *execution) {
 static void run_lsh(const fovea_execution *execution) {
   fovea_nn_lsh lsh;
   fovea_nn_lsh_tensors tensors;
-  fovea_nn_lsh_init(&lsh, 1, 8, 2 * WIDTH, WIDTH);
+  fovea_nn_lsh_init(&lsh, 1, 16, 2 * WIDTH, WIDTH);
   fovea_nn_lsh_tensors_init(&tensors, &lsh, 1, 1, ROWS, WIDTH, x, x, y, weights);
   assert_int_equal(fovea_nn_lsh_run(&lsh, &tensors, execution, NULL), FOVEA_OK);
 }
@@ -178,6 +183,98 @@ static void make_block(struct block *b) {
   fovea_nn_attention_init(&b->self, &layers[0], &layers[1], &layers[2], &layers[3]);
   fovea_nn_attention_init(&b->cross, &layers[4], &layers[5], &layers[6], &layers[7]);
   fovea_nn_block_init(&b->block, &b->self, &b->norm, &layers[4], &layers[5], &b->norm);
+}
+
+/* A decoder's block. */
+static void make_crossing(struct block *b) {
+  make_block(b);
+  b->block.cross = &b->cross;
+  b->block.cross_norm = &b->norm;
+}
+
+struct attending {
+  fovea_problem problem;
+  fovea_nn_attention_tensors tensors;
+  fovea_nn_attending pointers;
+};
+
+static void make_attending(struct attending *a, int64_t rows, int64_t keys) {
+  fovea_problem_init(&a->problem, BATCH, HEADS, HEADS, rows, keys, DIM, DIM);
+  fovea_nn_attention_tensors_init(&a->tensors, NULL, NULL);
+  a->pointers = (fovea_nn_attending){&a->problem, &a->tensors};
+}
+
+static void run_attention(const fovea_execution *execution) {
+  struct block b;
+  struct attending self;
+  make_block(&b);
+  make_attending(&self, LENGTH, LENGTH);
+  self.tensors.x = x;
+  self.tensors.y = y;
+  assert_int_equal(fovea_nn_attention_run(&b.self, &self.problem, &self.tensors, execution, NULL), FOVEA_OK);
+}
+
+static void run_block(const fovea_execution *execution) {
+  struct block b;
+  struct attending self;
+  make_block(&b);
+  make_attending(&self, LENGTH, LENGTH);
+  assert_int_equal(fovea_nn_block_run(&b.block, &self.pointers, NULL, x, y, execution, NULL), FOVEA_OK);
+}
+
+static void run_encoder(const fovea_execution *execution) {
+  struct block b;
+  struct attending self;
+  fovea_nn_encoder encoder;
+  fovea_nn_encoder_rows rows;
+  make_block(&b);
+  const fovea_nn_block blocks[] = {b.block, b.block};
+  fovea_nn_encoder_init(&encoder, blocks, 2);
+  make_attending(&self, LENGTH, LENGTH);
+  fovea_nn_encoder_rows_init(&rows, &self.pointers, NULL, y);
+  rows.x = x;
+  assert_int_equal(fovea_nn_encoder_run(&encoder, &rows, execution, NULL), FOVEA_OK);
+}
+
+/* A target of a few rows: no layer of the decoder is worth a team by itself. */
+static void run_coding(int with_source, int64_t length, int64_t count, int with_output,
+                       const fovea_execution *execution) {
+  struct block encoding, decoding;
+  struct attending source_self, self, cross;
+  fovea_nn_encoder encoder, decoder;
+  fovea_nn_encoder_decoder model;
+  fovea_nn_encoder_rows source, target;
+  fovea_nn_linear output;
+  make_block(&encoding);
+  make_crossing(&decoding);
+  const fovea_nn_block blocks[] = {decoding.block, decoding.block};
+  fovea_nn_encoder_init(&encoder, &encoding.block, 1);
+  fovea_nn_encoder_init(&decoder, blocks, count);
+  fovea_nn_encoder_decoder_init(&model, &encoder, &decoder);
+  fovea_nn_linear_init(&output, WIDTH, 4 * WIDTH, weights);
+  if (with_output) model.output = &output;
+  make_attending(&source_self, LENGTH, LENGTH);
+  make_attending(&self, length, length);
+  make_attending(&cross, length, LENGTH);
+  if (!with_source) cross.tensors.memory = x;
+  fovea_nn_encoder_rows_init(&source, &source_self.pointers, NULL, y + 3 * ROWS * WIDTH);
+  fovea_nn_encoder_rows_init(&target, &self.pointers, NULL, y);
+  source.x = target.x = x;
+  target.cross = &cross.pointers;
+  assert_int_equal(fovea_nn_encoder_decoder_run(&model, with_source ? &source : NULL, &target, execution, NULL),
+                   FOVEA_OK);
+}
+
+static void run_long_source(const fovea_execution *execution) {
+  run_coding(1, 1, 1, 0, execution);
+}
+
+static void run_two_layers(const fovea_execution *execution) {
+  run_coding(0, 2, 2, 0, execution);
+}
+
+static void run_large_output(const fovea_execution *execution) {
+  run_coding(0, 2, 1, 1, execution);
 }
 
 /* The tasks of the layer's other linear layers are not counted: a chunk that fills the ring computes no row. */
@@ -203,16 +300,13 @@ static void run_stream(const fovea_execution *execution) {
 
 static void run_prepare(const fovea_execution *execution) {
   struct block b;
+  struct attending cross;
   fovea_nn_encoder decoder;
   fovea_nn_encoder_decoder model;
-  fovea_problem problem;
-  fovea_nn_attention_tensors tensors;
   fovea_pages pages;
   fovea_segment segments[BATCH];
   fovea_sequence sequences[BATCH];
-  make_block(&b);
-  b.block.cross = &b.cross;
-  b.block.cross_norm = &b.norm;
+  make_crossing(&b);
   fovea_nn_encoder_init(&decoder, &b.block, 1);
   fovea_nn_encoder_decoder_init(&model, NULL, &decoder);
   fovea_pages_init(&pages, BATCH, LENGTH, HEADS, DIM, DIM, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
@@ -222,19 +316,19 @@ static void run_prepare(const fovea_execution *execution) {
     assert_int_equal(fovea_cache_contiguous(&pages, i, &segments[i], NULL), FOVEA_OK);
     sequences[i] = fovea_sequence_of(&segments[i], 1);
   }
-  fovea_problem_init(&problem, BATCH, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem.cache.segmented = 1;
-  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
-  tensors.memory = x;
-  tensors.cache.sequences = sequences;
-  const fovea_nn_attending cross = {&problem, &tensors};
-  assert_int_equal(fovea_nn_encoder_decoder_prepare(&model, &cross, execution, NULL), FOVEA_OK);
+  make_attending(&cross, LENGTH, LENGTH);
+  cross.problem.cache.segmented = 1;
+  cross.tensors.memory = x;
+  cross.tensors.cache.sequences = sequences;
+  assert_int_equal(fovea_nn_encoder_decoder_prepare(&model, &cross.pointers, execution, NULL), FOVEA_OK);
 }
 
 /* ---- Tests ---- */
 
 static void (*const calls[])(const fovea_execution *) = {
-    run_gru, run_additive, run_longformer, run_expanded, run_absorbed, run_graph, run_lsh, run_stream, run_prepare};
+    run_gru,         run_additive,   run_longformer,   run_expanded, run_absorbed,
+    run_graph,       run_lsh,        run_attention,    run_block,    run_encoder,
+    run_long_source, run_two_layers, run_large_output, run_stream,   run_prepare};
 
 static int has_large_tiles(const char *isa) {
   size_t size;
@@ -273,11 +367,14 @@ static void test_one_team(void **state) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 2;
+  if (fovea_tasks_workers(INT64_MAX, 1e300, &execution) == 1) skip(); /* a library without threads */
   counts_teams = is_large = 1;
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-    teams = 0;
+    const int expected = calls[i] == run_stream ? 2 : 1; /* a stream takes frames, and ends */
+    asked = teams = 0;
     calls[i](&execution);
-    assert_int_equal(teams, calls[i] == run_stream ? 2 : 1); /* a stream takes frames, and ends */
+    if (asked != expected || teams != expected)
+      fail_msg("call %zu asked for %d teams, and got %d", i, asked, teams);
   }
   counts_teams = 0;
   atomic_store(&large_tasks, 0);
