@@ -160,7 +160,7 @@ static fovea_status compute(const streams_call *s, const streams_layout *l, char
                             const fovea_execution *execution, fovea_error *error) {
   const streams_job data = {(fovea_nn_stream_call *)(void *)(memory + l->calls), memory + l->workers, l->slice};
   const fovea_execution shared = fovea_nn_without_scratch(execution);
-  const double work = 1e12; /* layers of a model are worth a worker */
+  const double work = 1e12; /* a stream is worth a worker, even if its layers multiply little */
   fovea_nn_run_tasks(run_stream, &data, s->count, work, INT_MAX, &shared);
   fovea_status status = FOVEA_OK;
   for (int64_t i = 0; i < s->count; i++) {
