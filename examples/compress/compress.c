@@ -5,7 +5,7 @@
  *
  * The model is a GGUF file, as examples/llm reads it. README.md describes the file. */
 #include "../llm/vocabulary.h"
-#include "../verify/chances.h"
+#include "../stories/chances.h"
 #include "../verify/command.h"
 #include "../verify/hash.h"
 #include "../verify/reader.h"

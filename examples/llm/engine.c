@@ -25,6 +25,7 @@ bool engine_open(struct engine *engine, const struct model *model, const struct 
   const bool room = engine->slots && engine->lens && engine->ends && engine->begins && engine->hidden &&
                     engine->last && engine->logits;
   if ((room || refuse(failure, "no memory for %zu tokens at once", rows)) &&
+      chances_open(&engine->chances, model->vocabulary, failure) &&
       cache_create(&engine->cache, model, options->cache, options->page_rows, options->batch, options->longest,
                    failure))
     return true;
@@ -34,6 +35,7 @@ bool engine_open(struct engine *engine, const struct model *model, const struct 
 
 void engine_close(struct engine *engine) {
   cache_destroy(&engine->cache);
+  chances_close(&engine->chances);
   free(engine->slots);
   free(engine->lens);
   free(engine->ends);
@@ -96,17 +98,19 @@ static bool run_layers(struct engine *engine, int64_t rows, struct failure *fail
 }
 
 /* Appends the token that follows these logits, if there is room and the text goes on. */
-static void continue_text(const struct engine *engine, struct text *text, const float *logits) {
+static bool continue_text(struct engine *engine, struct text *text, const float *logits, struct failure *failure) {
   const int64_t vocabulary = engine->model->vocabulary;
-  const double temperature = engine->options.temperature;
+  int32_t token;
   if (engine->options.has_digests) text->digest = digest_numbers(text->digest, logits, vocabulary);
   if (text->logits) memcpy(text->logits + text->rows * vocabulary, logits, (size_t)vocabulary * sizeof *logits);
   text->rows++;
-  const int32_t token = temperature > 0 ? sample_randomly(logits, vocabulary, temperature, &text->generator)
-                                        : sample_greedily(logits, vocabulary);
+  if (!sample_token(&engine->chances, logits, engine->options.temperature, &engine->options.execution,
+                    &text->generator, &token, failure))
+    return false;
   text->ended = !text->endless && (token == TOKEN_BEGIN || token == TOKEN_END);
   if (!text->ended) text->tokens[text->count++] = token;
   if (text->count == text->room) text->ended = true;
+  return true;
 }
 
 /* Only the last row of a text whose tokens have all been read needs logits. */
@@ -125,9 +129,11 @@ static bool choose_tokens(struct engine *engine, struct failure *failure) {
   if (fovea_nn_linear_run(&model->head, &linear_rows, &engine->options.execution, &error) != FOVEA_OK)
     return refuse(failure, "%s", error.text);
   ready = 0;
-  for (int64_t i = 0; i < engine->count; i++)
-    if (engine->slots[i]->read == engine->slots[i]->count)
-      continue_text(engine, engine->slots[i], engine->logits + ready++ * model->vocabulary);
+  for (int64_t i = 0; i < engine->count; i++) {
+    if (engine->slots[i]->read < engine->slots[i]->count) continue;
+    if (!continue_text(engine, engine->slots[i], engine->logits + ready++ * model->vocabulary, failure))
+      return false;
+  }
   return true;
 }
 

@@ -2,6 +2,7 @@
 #ifndef LLM_ENGINE_H
 #define LLM_ENGINE_H
 
+#include "../stories/chances.h"
 #include "cache.h"
 
 struct text {
@@ -12,7 +13,7 @@ struct text {
   int64_t read;       /* tokens whose keys and values are in the cache */
   bool endless;       /* only its room ends it */
   bool ended;         /* by a token that ends texts, or by its room */
-  uint64_t generator; /* of its own, so that other texts do not change it; see sample.h */
+  uint64_t generator; /* of its own, so that other texts do not change it; see chances.h */
   int64_t rows;       /* of logits so far: after the prompt and after each token */
   uint64_t digest;    /* of these logits, see digest.h, if the engine makes digests */
   float *logits;      /* these logits; NULL: not kept */
@@ -42,6 +43,7 @@ struct engine {
   int64_t *lens, *ends;          /* of each slot: positions before and after a step */
   int32_t *begins;               /* of each slot: its first row of a step; one more for the end */
   float *hidden, *last, *logits; /* rows of a step; of each slot, its last row, and what follows it */
+  struct chances chances;        /* of the tokens that may follow one row */
 };
 
 bool engine_open(struct engine *engine, const struct model *model, const struct engine_options *options,

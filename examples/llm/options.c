@@ -15,7 +15,7 @@ const char options_help[] =
     "or\n"
     "                     AWQ; of MODEL only the sizes and the vocabulary are used then\n"
     "  --steps N          tokens to write for each prompt, at most (64)\n"
-    "  --temperature X    0: always the likeliest token (default); 1: as the model has it\n"
+    "  --temperature X    0: always the likeliest token (default); 1: as the model has it; from 1e-6 to 1e6\n"
     "  --seed N           of the generators, for other temperatures than 0 (1)\n"
     "  --cache TYPE       of keys and values: q8_0 (default), f16 or f32\n"
     "  --int8             multiplies codes by codes where weights are quantised: for long prompts, with errors\n"

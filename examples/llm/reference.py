@@ -192,15 +192,17 @@ def decode(values, tokens):
 
 
 def draw(logits, temperature, state):
-    """A token by SplitMix64, and the generator's next state."""
+    """A token by SplitMix64 and the chances of examples/stories/chances.h, and the generator's next state. Chances are
+    computed in float64 here: a few may differ by 1, which few of the numbers of a generator can show."""
     mask = 2 ** 64 - 1
     state = (state + 0x9e3779b97f4a7c15) & mask
     bits = state
     bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9 & mask
     bits = (bits ^ bits >> 27) * 0x94d049bb133111eb & mask
-    chosen = ((bits ^ bits >> 31) >> 11) / 2 ** 53
-    weights = numpy.exp((logits.astype(numpy.float64) - float(logits.max())) / temperature)
-    return int(numpy.searchsorted(numpy.cumsum(weights), chosen * weights.sum(), "right")), state
+    scaled = (logits * (numpy.float32(1) / numpy.float32(temperature))).astype(numpy.float64)
+    weights = numpy.exp(scaled - scaled.max())
+    ends = numpy.cumsum(1 + (weights / weights.sum() * 2 ** 24).astype(numpy.int64))
+    return int(numpy.searchsorted(ends, (bits ^ bits >> 31) * int(ends[-1]) >> 64, "right")), state
 
 
 def digest(data, start=0xcbf29ce484222325):

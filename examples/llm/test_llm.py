@@ -345,6 +345,7 @@ class Files(Folder):
                             (["a", "--cache", "q4"], "--cache has no 'q4'"),
                             (["a", "--seed", "1"], "--seed is for another --temperature than 0"),
                             (["a", "--temperature", "x"], "--temperature is 'x'"),
+                            (["a", "--temperature", "9e-7"], "--temperature is '9e-7'; it must be 0, or from 1e-6"),
                             (["a", "--isa", "abacus"], "abacus"),
                             (["a", "--chunk"], "--chunk wants something after it"),
                             (["a", "--speed", "1"], "there is no option --speed"),

@@ -1,6 +1,5 @@
 /* Wrong files are refused with a line that says why. The test writes them itself, so it needs no model. */
 #include "options.h"
-#include "sample.h"
 #include "support/check.h"
 #include "tokenizer.h"
 
@@ -160,7 +159,11 @@ static void test_options(void **state) {
       {{"m", "t", "--chunk", "0"}, "--chunk is '0'"},
       {{"m", "t", "--page", "7x"}, "--page is '7x'"},
       {{"m", "t", "--window", "99999999999999999999"}, "--window is"},
-      {{"m", "t", "--temperature", "nan"}, "--temperature is 'nan'"},
+      {{"m", "t", "--temperature", "nan"}, "--temperature is 'nan'; it must be 0, or from 1e-6 to 1e6"},
+      {{"m", "t", "--temperature", "9e-7"}, "--temperature is '9e-7'"},
+      {{"m", "t", "--temperature", "1.1e6"}, "--temperature is '1.1e6'"},
+      {{"m", "t", "--temperature", "-1"}, "--temperature is '-1'"},
+      {{"m", "t", "--temperature", "1x"}, "--temperature is '1x'"},
       {{"m", "t", "--cache", "heap"}, "--cache has no 'heap'"},
       {{"m", "t", "--type", "f64"}, "--type has no 'f64'"},
       {{"m", "t", "--keys", ""}, "--keys has no ''"},

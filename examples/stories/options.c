@@ -14,7 +14,7 @@ const char options_help[] =
     "Continues the prompt, by a checkpoint and a tokenizer of llama2.c.\n"
     "\n"
     "  --steps N          tokens to write, at most (256)\n"
-    "  --temperature X    0: always the likeliest token (default); 1: as the model has it\n"
+    "  --temperature X    0: always the likeliest token (default); 1: as the model has it; from 1e-6 to 1e6\n"
     "  --seed N           of the generator, for other temperatures than 0 (1)\n"
     "  --cache KIND       contiguous (default), paged or ring\n"
     "  --type TYPE        of the cache: f32 (default), f16 or bf16\n"

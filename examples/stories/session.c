@@ -105,12 +105,17 @@ static bool classify(const struct session *session, const float *row, const fove
   return status == FOVEA_OK || refuse(failure, "%s", error.text);
 }
 
-static bool feed_chunk(struct session *session, const int32_t *tokens, int64_t rows, struct failure *failure) {
-  const float *last = session->hidden + (rows - 1) * session->model->dim;
+fovea_execution session_execution(const struct session_options *options) {
   fovea_execution execution;
   fovea_execution_init(&execution);
-  execution.threads = session->options.threads;
-  execution.isa = session->options.isa;
+  execution.threads = options->threads;
+  execution.isa = options->isa;
+  return execution;
+}
+
+static bool feed_chunk(struct session *session, const int32_t *tokens, int64_t rows, struct failure *failure) {
+  const float *last = session->hidden + (rows - 1) * session->model->dim;
+  const fovea_execution execution = session_execution(&session->options);
   if (!cache_reserve(&session->cache, session->position + rows, failure) ||
       !embed(session, tokens, rows, &execution, failure) || !run_layers(session, rows, &execution, failure) ||
       !cache_settle(&session->cache, session->position + rows, failure) ||

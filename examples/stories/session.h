@@ -37,6 +37,9 @@ bool session_open(struct session *session, const struct model *model, const stru
                   struct failure *failure);
 void session_close(struct session *session);
 
+/* How a session computes. */
+fovea_execution session_execution(const struct session_options *options);
+
 /* Reads tokens, any number of them, chunk by chunk. */
 bool session_feed(struct session *session, const int32_t *tokens, int64_t count, struct failure *failure);
 

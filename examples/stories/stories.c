@@ -49,11 +49,28 @@ static bool choose_length(struct options *options, const struct inputs *inputs, 
   return true;
 }
 
-/* The tokens of a text. */
+/* The tokens of a text, and how the next ones are drawn. */
 struct text {
   int32_t *tokens; /* with room for all steps */
   int64_t count;
+  struct chances chances;
+  uint64_t generator;
 };
+
+/* With the tokens of the prompt. */
+static bool begin_text(struct text *text, const struct options *options, const struct inputs *inputs,
+                       struct failure *failure) {
+  *text = (struct text){.count = inputs->prompt_count, .generator = options->seed};
+  text->tokens = malloc((size_t)options->session.positions * sizeof *text->tokens);
+  if (!text->tokens) return refuse(failure, "no memory for the text");
+  memcpy(text->tokens, inputs->prompt, (size_t)text->count * sizeof *text->tokens);
+  return chances_open(&text->chances, inputs->model.vocabulary, failure);
+}
+
+static void end_text(struct text *text) {
+  chances_close(&text->chances);
+  free(text->tokens);
+}
 
 static double now(void) {
   struct timespec time;
@@ -65,16 +82,16 @@ static double now(void) {
 static bool tell(struct session *session, const struct options *options, const struct inputs *inputs,
                  struct text *text, struct failure *failure) {
   const struct tokenizer *tokenizer = &inputs->tokenizer;
-  const int64_t vocabulary = inputs->model.vocabulary;
-  uint64_t state = options->seed;
+  const fovea_execution execution = session_execution(&options->session);
+  int32_t token;
   if (!session_feed(session, inputs->prompt, inputs->prompt_count, failure)) return false;
   for (int64_t i = 1; i < inputs->prompt_count; i++)
     tokenizer_print(tokenizer, inputs->prompt[i - 1], inputs->prompt[i]);
   int32_t before = inputs->prompt[inputs->prompt_count - 1];
   for (int64_t i = 0; i < options->steps; i++) {
-    const int32_t token = options->temperature > 0
-                              ? sample_randomly(session->logits, vocabulary, options->temperature, &state)
-                              : sample_greedily(session->logits, vocabulary);
+    if (!sample_token(&text->chances, session->logits, options->temperature, &execution, &text->generator, &token,
+                      failure))
+      return false;
     if (token == TOKEN_BEGIN || token == TOKEN_END) break; /* a story ends where the next one begins */
     tokenizer_print(tokenizer, before, token);
     if (!session_feed(session, &token, 1, failure)) return false;
@@ -108,18 +125,13 @@ static bool run(struct options *options, struct inputs *inputs, struct failure *
   if (!read_inputs(inputs, options, failure) || !choose_length(options, inputs, failure) ||
       !session_open(&session, &inputs->model, &options->session, failure))
     return false;
-  struct text text = {malloc((size_t)options->session.positions * sizeof *text.tokens), inputs->prompt_count};
-  if (!text.tokens) {
-    session_close(&session);
-    return refuse(failure, "no memory for the text");
-  }
-  memcpy(text.tokens, inputs->prompt, (size_t)text.count * sizeof *text.tokens);
+  struct text text;
   const double start = now();
-  bool done = tell(&session, options, inputs, &text, failure);
+  bool done = begin_text(&text, options, inputs, failure) && tell(&session, options, inputs, &text, failure);
   if (done && options->stats) report(&session, inputs, &text, now() - start);
   session_close(&session);
   done = done && (!options->compare || compare(&inputs->model, &options->session, &text, failure));
-  free(text.tokens);
+  end_text(&text);
   return done;
 }
 

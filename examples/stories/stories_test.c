@@ -402,27 +402,6 @@ static void test_ring_memory(void **state) {
   session_close(&session);
 }
 
-/* Tokens are drawn as often as their probabilities say, and the same seed draws the same tokens. */
-static void test_sampling(void **state) {
-  (void)state;
-  const float logits[4] = {0, -INFINITY, 1.0986123f /* log 3 */, 0};
-  const int draws = 20000;
-  int counts[4] = {0};
-  uint64_t generator = 1, again = 1;
-  for (int i = 0; i < draws; i++) {
-    const int32_t token = sample_randomly(logits, 4, 1, &generator);
-    assert_int_equal(token, sample_randomly(logits, 4, 1, &again));
-    counts[token]++;
-  }
-  const double shares[4] = {0.2, 0, 0.6, 0.2};
-  for (int i = 0; i < 4; i++) /* five standard deviations */
-    assert_true(fabs(counts[i] - draws * shares[i]) <= 5 * sqrt(draws * shares[i] * (1 - shares[i])));
-  for (int i = 0; i < 100; i++) assert_int_equal(sample_randomly(logits, 4, 0.01, &generator), 2);
-  assert_int_equal(sample_greedily(logits, 4), 2);
-  const float equal[3] = {-1, 2, 2};
-  assert_int_equal(sample_greedily(equal, 3), 1);
-}
-
 static bool read_files(struct failure *failure) {
   const char *root = getenv("FOVEA_CONFORMANCE_DIR");
   if (!root) return refuse(failure, "FOVEA_CONFORMANCE_DIR is not set");
@@ -434,10 +413,9 @@ static bool read_files(struct failure *failure) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_text), cmocka_unit_test(test_tokenizer),   cmocka_unit_test(test_float64),
-      cmocka_unit_test(test_mode),       cmocka_unit_test(test_bits),        cmocka_unit_test(test_ring_memory),
-      cmocka_unit_test(test_sampling),   cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_narrow_groups),
-      cmocka_unit_test(test_comparison),
+      cmocka_unit_test(test_known_text),  cmocka_unit_test(test_tokenizer),     cmocka_unit_test(test_float64),
+      cmocka_unit_test(test_mode),        cmocka_unit_test(test_bits),          cmocka_unit_test(test_ring_memory),
+      cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_narrow_groups), cmocka_unit_test(test_comparison),
   };
   struct failure failure = {""};
   if (!read_files(&failure)) return printf("skipped: %s\n", failure.text), STATUS_SKIPPED;

@@ -1,7 +1,6 @@
 #include "words.h"
 
 #include <errno.h>
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +29,7 @@ bool words_whole(const char *name, const char *word, int64_t least, int64_t most
 bool words_temperature(const char *word, double *value, struct failure *failure) {
   char *end;
   *value = strtod(word, &end);
-  if (end != word && !*end && *value >= 0 && *value <= DBL_MAX) return true;
-  return refuse(failure, "--temperature is '%s'; it must be a number from 0 on", word);
+  const bool can_draw = *value >= TEMPERATURE_LEAST && *value <= TEMPERATURE_MOST;
+  if (end != word && !*end && (*value == 0 || can_draw)) return true;
+  return refuse(failure, "--temperature is '%s'; it must be 0, or from 1e-6 to 1e6", word);
 }

@@ -18,7 +18,9 @@ bool words_choose(const char *name, const char *word, const struct choice *choic
 bool words_whole(const char *name, const char *word, int64_t least, int64_t most, int64_t *value,
                  struct failure *failure);
 
-/* Of --temperature: a number from 0 on. */
+/* Of --temperature: 0, or one that chances.h takes. */
+#define TEMPERATURE_LEAST 1e-6
+#define TEMPERATURE_MOST  1e6
 bool words_temperature(const char *word, double *value, struct failure *failure);
 
 #endif

@@ -127,7 +127,10 @@ class Receipts(unittest.TestCase):
         for temperature in ("9e-7", "1e-40", "1.1e6", "1e300"):
             status, out, err = run("write", self.model, path, "a", "--temperature", temperature)
             self.assertEqual((status, out), (2, ""))
-            self.assertRegex(err, r"^fovea_verify: the temperature is \S+; it must be 0, or from 1e-6 to 1e6\n$")
+            self.assertRegex(err, r"^fovea_verify: --temperature is '\S+'; it must be 0, or from 1e-6 to 1e6\n$")
+        for temperature in ("9e-7", "1.1e6"):
+            error = self.refused(self.changed(r"^temperature \S+", f"temperature {temperature}"))
+            self.assertRegex(error, r"^fovea_verify: the temperature is \S+; it must be 0, or from 1e-6 to 1e6\n$")
 
     def test_text(self):
         status, out, err = self.check(self.receipt, "--text")

@@ -6,7 +6,6 @@
  * The model is a GGUF file, as examples/llm reads it. */
 #include "../llm/vocabulary.h"
 #include "../stories/sample.h"
-#include "chances.h"
 #include "command.h"
 #include "reader.h"
 #include "receipt.h"
@@ -74,19 +73,14 @@ static void watch_layer(void *context, int64_t layer, int64_t position, int64_t 
 static bool watch_logits(void *context, int64_t position, const float *logits, struct failure *failure) {
   struct work *work = context;
   const struct receipt *receipt = &work->receipt;
-  const int64_t count = work->model.vocabulary;
-  const size_t bytes = (size_t)count * sizeof *logits;
+  const size_t bytes = (size_t)work->model.vocabulary * sizeof *logits;
   char *to = receipt_place(receipt, position, receipt->layers);
   hash_add(work->logits, logits, bytes);
   if (to) hash_of(logits, bytes, to);
   if (position < receipt->prompt - 1) return true;
-  if (receipt->temperature > 0) {
-    if (!chances_take(&work->chances, logits, receipt->temperature, &work->options.command.execution, failure))
-      return false;
-    work->chosen = chances_draw(&work->chances, &work->generator);
-  } else {
-    work->chosen = sample_greedily(logits, count);
-  }
+  if (!sample_token(&work->chances, logits, receipt->temperature, &work->options.command.execution,
+                    &work->generator, &work->chosen, failure))
+    return false;
   if (work->options.command.which == CHECK && work->other < 0 && work->chosen != receipt->tokens[position + 1])
     work->other = position, work->written = work->chosen;
   return true;

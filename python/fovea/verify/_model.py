@@ -138,7 +138,7 @@ def vectors_of(model: Any, texts: Sequence[list[int]], pool: str, every: int,
 
 
 class Chooser:
-    """The token that a row of logits chooses: the likeliest, or one that is drawn as examples/verify/chances.h says."""
+    """The token that a row of logits chooses: the likeliest, or one that is drawn as examples/stories/chances.h says."""
 
     def __init__(self, temperature: float, seed: int):
         self.temperature, self.generator = temperature, seed

@@ -1,8 +1,8 @@
 /* What may follow a row, as integers, so that every machine draws the same token. */
-#ifndef VERIFY_CHANCES_H
-#define VERIFY_CHANCES_H
+#ifndef STORIES_CHANCES_H
+#define STORIES_CHANCES_H
 
-#include "../stories/failure.h"
+#include "failure.h"
 
 #include <fovea/nn.h>
 

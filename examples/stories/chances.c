@@ -1,5 +1,7 @@
 #include "chances.h"
 
+#include "words.h"
+
 #include <stdlib.h>
 
 bool chances_open(struct chances *chances, int64_t count, struct failure *failure) {
@@ -17,7 +19,7 @@ void chances_close(struct chances *chances) {
 
 bool chances_take(struct chances *chances, const float *logits, double temperature,
                   const fovea_execution *execution, struct failure *failure) {
-  if (!(temperature >= 1e-6 && temperature <= 1e6))
+  if (!(temperature >= TEMPERATURE_LEAST && temperature <= TEMPERATURE_MOST))
     return refuse(failure, "the temperature is %g; it must be 0, or from 1e-6 to 1e6", temperature);
   const float inverse = 1 / (float)temperature;
   fovea_nn_map map;
