@@ -72,7 +72,8 @@ static int64_t choose_rows(struct engine *engine, struct text *texts, int64_t co
 }
 
 /* All layers, in one call: they append the keys and values of the rows to the cache, and attend over it. */
-static bool run_layers(struct engine *engine, int64_t rows, struct failure *failure) {
+static bool run_layers(struct engine *engine, int64_t rows, const fovea_execution *execution,
+                       struct failure *failure) {
   const struct model *model = engine->model;
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
@@ -93,19 +94,20 @@ static bool run_layers(struct engine *engine, int64_t rows, struct failure *fail
   const fovea_nn_attending self = {&problem, &tensors};
   fovea_nn_encoder_rows_init(&encoder_rows, &self, NULL, engine->hidden);
   encoder_rows.x = engine->hidden;
-  return fovea_nn_encoder_run(&model->encoder, &encoder_rows, &engine->options.execution, &error) == FOVEA_OK ||
+  return fovea_nn_encoder_run(&model->encoder, &encoder_rows, execution, &error) == FOVEA_OK ||
          refuse(failure, "%s", error.text);
 }
 
 /* Appends the token that follows these logits, if there is room and the text goes on. */
-static bool continue_text(struct engine *engine, struct text *text, const float *logits, struct failure *failure) {
+static bool continue_text(struct engine *engine, struct text *text, const float *logits,
+                          const fovea_execution *execution, struct failure *failure) {
   const int64_t vocabulary = engine->model->vocabulary;
   int32_t token;
   if (engine->options.has_digests) text->digest = digest_numbers(text->digest, logits, vocabulary);
   if (text->logits) memcpy(text->logits + text->rows * vocabulary, logits, (size_t)vocabulary * sizeof *logits);
   text->rows++;
-  if (!sample_token(&engine->chances, logits, engine->options.temperature, &engine->options.execution,
-                    &text->generator, &token, failure))
+  if (!sample_token(&engine->chances, logits, engine->options.temperature, execution, &text->generator, &token,
+                    failure))
     return false;
   text->ended = !text->endless && (token == TOKEN_BEGIN || token == TOKEN_END);
   if (!text->ended) text->tokens[text->count++] = token;
@@ -114,7 +116,7 @@ static bool continue_text(struct engine *engine, struct text *text, const float 
 }
 
 /* Only the last row of a text whose tokens have all been read needs logits. */
-static bool choose_tokens(struct engine *engine, struct failure *failure) {
+static bool choose_tokens(struct engine *engine, const fovea_execution *execution, struct failure *failure) {
   const struct model *model = engine->model;
   fovea_nn_linear_rows linear_rows;
   fovea_error error;
@@ -126,12 +128,12 @@ static bool choose_tokens(struct engine *engine, struct failure *failure) {
              (size_t)model->dim * sizeof *engine->last);
   }
   fovea_nn_linear_rows_init(&linear_rows, &model->head, ready, engine->last, engine->logits);
-  if (fovea_nn_linear_run(&model->head, &linear_rows, &engine->options.execution, &error) != FOVEA_OK)
+  if (fovea_nn_linear_run(&model->head, &linear_rows, execution, &error) != FOVEA_OK)
     return refuse(failure, "%s", error.text);
   ready = 0;
   for (int64_t i = 0; i < engine->count; i++) {
     if (engine->slots[i]->read < engine->slots[i]->count) continue;
-    if (!continue_text(engine, engine->slots[i], engine->logits + ready++ * model->vocabulary, failure))
+    if (!continue_text(engine, engine->slots[i], engine->logits + ready++ * model->vocabulary, execution, failure))
       return false;
   }
   return true;
@@ -147,9 +149,35 @@ static bool free_slots(struct engine *engine, struct failure *failure) {
   return true;
 }
 
+/* What one team of threads does. */
+struct step {
+  struct engine *engine;
+  int64_t rows;
+  struct failure *failure;
+  bool done;
+};
+
+static void run_step(void *data, const fovea_execution *execution) {
+  struct step *step = data;
+  step->done = run_layers(step->engine, step->rows, execution, step->failure) &&
+               choose_tokens(step->engine, execution, step->failure);
+}
+
+/* The multiply-adds of matrices, with logits of all texts; attention has more. */
+static double work_of(const struct engine *engine, int64_t rows) {
+  const struct model *model = engine->model;
+  const int64_t heads = 2 * (model->heads + model->kv_heads) * model->head_dim;
+  return (double)rows * (double)(model->layers * model->dim * (heads + 3 * model->hidden)) +
+         (double)(engine->count * model->dim * model->vocabulary);
+}
+
 bool engine_step(struct engine *engine, struct text *texts, int64_t count, int64_t *rows, struct failure *failure) {
-  *rows = choose_rows(engine, texts, count);
-  return *rows == 0 ||
-         (cache_extend(&engine->cache, engine->count, engine->lens, engine->ends, failure) &&
-          run_layers(engine, *rows, failure) && choose_tokens(engine, failure) && free_slots(engine, failure));
+  struct step step = {engine, choose_rows(engine, texts, count), failure, false};
+  fovea_error error;
+  *rows = step.rows;
+  if (step.rows == 0) return true;
+  if (!cache_extend(&engine->cache, engine->count, engine->lens, engine->ends, failure)) return false;
+  if (fovea_team_run(run_step, &step, work_of(engine, step.rows), &engine->options.execution, &error) != FOVEA_OK)
+    return refuse(failure, "%s", error.text);
+  return step.done && free_slots(engine, failure);
 }
