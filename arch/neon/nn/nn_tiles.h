@@ -7,6 +7,7 @@
 #define FOVEA_NN_TILE_ROWS    4
 
 /* Many rows: 24 of 32 registers. Sums of a task take 196 KB, beside 512 KB of second-level cache. */
+#define FOVEA_NN_MANY_LOADS_LATE  /* of the second dim of an iteration; else gcc keeps two sums on the stack */
 #define FOVEA_NN_MANY_VECTORS     4
 #define FOVEA_NN_MANY_ROWS        6
 #define FOVEA_NN_MANY_LEAST       4

@@ -66,11 +66,13 @@ FOVEA_INLINE void bf16_mode_group(const int rows, const int vectors, const float
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) tile.even[n][v] = tile.odd[n][v] = vec_set1(0.0f);
   }
+#ifdef FOVEA_NN_BF16_ONE_BLOCK
   if (BF16_ITEM_PAIRS > 1 && rows == FOVEA_NN_TILE_ROWS && pairs == BF16_PAIRS) {
     FOVEA_UNROLL
     for (; pairs > 0; pairs -= BF16_ITEM_PAIRS, x += 2, weights += BF16_ITEM_PAIRS * BF16_WORDS)
       bf16_mode_item(rows, vectors, 1, x, x_stride, weights, panel_stride, &tile);
   }
+#endif
   FOVEA_NO_UNROLL
   for (; pairs >= BF16_ITEM_PAIRS; pairs -= BF16_ITEM_PAIRS, x += 2, weights += BF16_ITEM_PAIRS * BF16_WORDS)
     bf16_mode_item(rows, vectors, 1, x, x_stride, weights, panel_stride, &tile);

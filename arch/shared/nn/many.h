@@ -88,6 +88,9 @@ FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
   for (; dims >= 2; dims -= 2, x += 2 * MANY_STRIDE, weights += 2 * FOVEA_NN_PANEL) {
     many_dim(rows, x + MANY_STRIDE, weights + FOVEA_NN_PANEL, panel_stride, &tile);
     __builtin_prefetch(near, 0, 3);
+#ifdef FOVEA_NN_MANY_LOADS_LATE
+    __asm__("" ::: "memory");
+#endif
     many_dim(rows, x, weights, panel_stride, &tile);
     __builtin_prefetch(far, 0, 2);
     near += step;
