@@ -8,7 +8,8 @@ nothing but FMLA on the same model; of int8, of nothing but the instruction that
 
     mca.py                     loops of whole tiles and of narrower ones; ends with status 1 if a loop with a bar
                                (multiply-adds, two vectors of rows and more, on the Neoverse cores) stays under
-                               it, 0.9, or of int8 0.85
+                               it, 0.9, or of int8 0.85, or keeps registers on the stack, which costs more than
+                               llvm-mca knows
     mca.py --keep              the same, and writes the tables in docs/arm-estimates.md
     mca.py --show score_main_4 prints a loop
     mca.py --cc 'clang-16 --target=aarch64-linux-gnu'
@@ -89,12 +90,16 @@ BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", source(table
               for table, needs in reversed(registry.tables(SET)) if needs
               for what, kind, instruction in zip(("scores", "values"), ("score", "value"), PRODUCTS[needs[-1]])
               for width, tile in (("4 vectors", "many"), ("1 vector", "single")))
-# Layers in int8 mode: tiles of the most rows.
+# Layers: tiles of the most rows. By FMLA bf16 mode has no bar: it makes f32 of weights beside every 16 FMLA.
+LAYERS = (Loop("layers, 6 rows", f"arch/{SET}/nn/{SET}_nn.c", "many_6", barred=True),
+          Loop("layers: bf16 mode, FMLA, 4 rows", f"arch/{SET}/nn/{SET}_nn.c", "bf16_mode_many"),
+          Loop("layers: bf16 mode, BFMLAL, 4 rows", f"arch/{BF16_SET}/nn/layers_{BF16_SET}.c", "bf16_mode_many",
+               pairs="bf16", barred=True))
 LAYER_ROWS = {"NEON_DOT": 6, "NEON_I8MM": 4}
-LAYERS = tuple(Loop(f"int8: layers, {PRODUCTS[needs[-1]][0].upper()}, {LAYER_ROWS[needs[-1]]} rows",
-                    f"arch/{table}/nn/products_{table}.c", f"int8_rows_{LAYER_ROWS[needs[-1]]}",
-                    pairs=PRODUCTS[needs[-1]][0], barred=True)
-               for table, needs in reversed(registry.tables(SET)) if needs)
+BYTES_LAYERS = tuple(Loop(f"int8: layers, {PRODUCTS[needs[-1]][0].upper()}, {LAYER_ROWS[needs[-1]]} rows",
+                          f"arch/{table}/nn/products_{table}.c", f"int8_rows_{LAYER_ROWS[needs[-1]]}",
+                          pairs=PRODUCTS[needs[-1]][0], barred=True)
+                     for table, needs in reversed(registry.tables(SET)) if needs)
 SOFTMAX = Loop("softmax", source(SET), f"fovea_softmax_{SET}")
 SOFTMAX_FMLA = 6  # for one vector of weights
 
@@ -103,6 +108,7 @@ LABEL = re.compile(r"^([.\w$]+):")
 BRANCH = re.compile(r"^\s+(?:b\.?\w*|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?://.*)?$")
 MULTIPLY_ADD = re.compile(r"^\s+(?:fmla|fmls|fmlal2?|bfmlal[bt]|[su]dot|u?smmla)\s")
 LOAD = re.compile(r"^\s+(ldr|ldur|ldp)\s+q")
+SPILL = re.compile(r"^\s+(?:ldr|ldp|str|stp)\s+[qds]\d.*\[sp\b")
 
 
 def assembly_of(path, compiler):
@@ -179,6 +185,9 @@ class Machine:
     def share(self, loop):
         return multiply_adds(loop) * self.fmla / self.cycles(loop)
 
+    def dot_share(self, instruction, loop):
+        return multiply_adds(loop) * self.dot(instruction) / self.cycles(loop)
+
 
 class Loops:
     def __init__(self, compiler):
@@ -202,37 +211,43 @@ def attention_share(machine, loops, dim):
     return 2 * dim * machine.fmla / (products + weights)
 
 
+def row_of(name, loop, body, machines, share_of, bar, missed):
+    """A row of the table, with share_of(machine) for the cores that have the instructions. What is wrong with a loop that
+    has a bar is added to `missed`."""
+    row, spills = [name], sum(bool(SPILL.match(line)) for line in body)
+    for machine in machines:
+        if loop.pairs and loop.pairs not in machine.core.has:
+            row.append("")
+            continue
+        share = share_of(machine)
+        row.append(f"{share:.2f}")
+        if loop.barred and machine.core.barred and share < bar:
+            missed.append(f"MISSED {bar}: {name}, {machine.core.name}: {share:.3f}")
+    if loop.barred and spills:
+        missed.append(f"MISSED: {name}: {spills} instructions load registers from the stack or store them there")
+    return row
+
+
 def table(head, rows):
     lines = ["| " + " | ".join(row) + " |" for row in (head, ["---"] + ["--:"] * (len(head) - 1), *rows)]
     return "\n".join(lines)
 
 
 def tables(machines, loops):
-    """(Markdown, the loops under the bar)."""
+    """(Markdown, lines on loops under the bar)."""
     missed, rows = [], []
     for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE):
         for width in MODE_WIDTHS if loop in MODE else WIDTHS:
-            body, row = loops.get(loop, width), [f"{loop.name}, {width} vector{'s' if width > 1 else ''}"]
-            for machine in machines:
-                if loop.pairs and loop.pairs not in machine.core.has:
-                    row.append("")
-                    continue
-                share = machine.share(body)
-                row.append(f"{share:.2f}")
-                if loop.barred and machine.core.barred and width > 1 and share < BAR:
-                    missed.append(f"{row[0]}, {machine.core.name}: {share:.3f}")
-            rows.append(row)
-    for loop in (*BYTES, *LAYERS):
-        body, row = loops.get(loop), [loop.name]
-        for machine in machines:
-            if loop.pairs not in machine.core.has:
-                row.append("")
-                continue
-            share = multiply_adds(body) * machine.dot(loop.pairs) / machine.cycles(body)
-            row.append(f"{share:.2f}")
-            if loop.barred and machine.core.barred and share < BYTES_BAR:
-                missed.append(f"{row[0]}, {machine.core.name}: {share:.3f}")
-        rows.append(row)
+            name, body = f"{loop.name}, {width} vector{'s' if width > 1 else ''}", loops.get(loop, width)
+            rows.append(row_of(name, loop, body, machines, lambda machine, body=body: machine.share(body),
+                               BAR if width > 1 else 0, missed))
+    for loop in LAYERS:
+        body = loops.get(loop)
+        rows.append(row_of(loop.name, loop, body, machines, lambda machine, body=body: machine.share(body), BAR, missed))
+    for loop in (*BYTES, *BYTES_LAYERS):
+        body = loops.get(loop)
+        rows.append(row_of(loop.name, loop, body, machines,
+                           lambda machine, loop=loop, body=body: machine.dot_share(loop.pairs, body), BYTES_BAR, missed))
     for loop in DECODE:
         rows.append([loop.name, *(f"{machine.share(loops.get(loop)):.2f}" for machine in machines)])
     softmax = loops.get(SOFTMAX)
@@ -265,7 +280,7 @@ def main():
             sys.exit(f"mca.py: {tool} is missing (gcc-aarch64-linux-gnu, llvm-19)")
     loops = Loops(arguments.cc)
     if arguments.show:
-        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE, SOFTMAX, *BYTES, *LAYERS, *DECODE):
+        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE, SOFTMAX, *LAYERS, *BYTES, *BYTES_LAYERS, *DECODE):
             for width in MODE_WIDTHS if loop in MODE else WIDTHS:
                 if loop.function.format(width) == arguments.show:
                     print(f"{loop.path}:", *loops.get(loop, width), sep="\n")
@@ -275,7 +290,7 @@ def main():
     if arguments.keep:
         keep(text)
     for line in missed:
-        print(f"MISSED {BYTES_BAR if line.startswith('int8') else BAR}: {line}")
+        print(line)
     sys.exit(1 if missed else 0)
 
 
