@@ -14,8 +14,8 @@ enum {
   FOVEA_NN_TASK_ROWS = 84,
   FOVEA_NN_COPIED_ROWS = 8,
   FOVEA_NN_COPIED_PANELS = 2,
-  /* Groups of outputs of a task of few rows and quantised weights. */
-  FOVEA_NN_CODES_GROUPS = FOVEA_NN_TASK_ROWS / FOVEA_NN_FEW_ROWS
+  /* The most groups of outputs of a task of few rows. */
+  FOVEA_NN_FEW_GROUPS = FOVEA_NN_TASK_ROWS / FOVEA_NN_FEW_ROWS
 };
 
 typedef struct fovea_nn_linear_job {
@@ -24,7 +24,7 @@ typedef struct fovea_nn_linear_job {
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs; /* NULL: types or layout are not for pairs, or there are none */
   int64_t block_rows, row_blocks;     /* rows of a task */
-  int few_codes;                      /* quantised weights, for fovea_nn_codes_task() */
+  int few;                            /* rows, and weights in panels, for fovea_nn_few_task() */
   int in_place;                       /* nothing is copied as f32; else: */
   int x_rows, weight_panels;          /* that are multiplied at a time */
   int64_t column_groups;              /* FOVEA_NN_OUTS outputs each */
@@ -70,7 +70,7 @@ uint64_t fovea_nn_layers_bytes(const fovea_nn_layer_use *layers, int count, cons
 
 /* Computes one task of `data`, a fovea_nn_linear_job. */
 void fovea_nn_linear_task(const void *data, int64_t task, int worker);
-/* The same for few rows and quantised weights. */
-void fovea_nn_codes_task(const void *data, int64_t task, int worker);
+/* The same for few rows, where the time goes into reading weights. */
+void fovea_nn_few_task(const void *data, int64_t task, int worker);
 
 #endif

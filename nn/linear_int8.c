@@ -89,7 +89,8 @@ void fovea_nn_cut_int8(const fovea_nn_linear *linear, const fovea_nn_linear_rows
   const int64_t tiles = has_scratch ? most_tiles(int8) : 1;
   lay_out(int8, tiles);
   int8->row_blocks = fovea_nn_parts_of(int8->tiles, tiles);
-  const int64_t wanted = workers > 1 ? (int64_t)WORKER_TASKS * workers : 1;
+  const int64_t each = rows->rows == 1 ? 1 : WORKER_TASKS; /* one row reads weights as streams */
+  const int64_t wanted = workers > 1 ? each * workers : 1;
   const int64_t even = fovea_nn_parts_of(int8->row_blocks, workers) * workers; /* as many for each worker */
   if (even > workers && even <= int8->tiles) int8->row_blocks = even;
   while (int8->row_blocks < wanted && int8->row_blocks * int8->columns < wanted) {

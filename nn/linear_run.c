@@ -8,6 +8,7 @@
 #include "layer_scratch.h"
 #include "linear.h"
 #include "linear_bf16.h"
+#include "linear_finish.h"
 #include "linear_int8.h"
 #include "linear_many.h"
 #include "matrix.h"
@@ -23,6 +24,15 @@
 /* Tasks of each worker, so that none waits long for the last. */
 enum { WORKER_TASKS = 8 };
 
+/* Of few rows: as many for each worker, and no more than their sums need, since weights are read from memory as streams.
+ * Reading a weight takes as long as some products. */
+static int64_t few_groups_of_task(const fovea_nn_linear_job *job, int workers) {
+  const int64_t least = WORK_OF_TASK / (4 * FOVEA_NN_FEW_ROWS * FOVEA_NN_OUTS * job->linear->in);
+  const int64_t rounds = fovea_nn_parts_of(fovea_nn_parts_of(job->column_groups, FOVEA_NN_FEW_GROUPS), workers);
+  const int64_t groups = fovea_nn_parts_of(job->column_groups, rounds * workers);
+  return groups > least ? groups : least < FOVEA_NN_FEW_GROUPS ? least : FOVEA_NN_FEW_GROUPS;
+}
+
 /* In whole numbers: the caller's floating-point environment may trap what is inexact. */
 static int64_t groups_of_task(const fovea_nn_linear_job *job, int workers) {
   const int64_t group_weights = FOVEA_NN_OUTS * job->linear->in;
@@ -30,9 +40,7 @@ static int64_t groups_of_task(const fovea_nn_linear_job *job, int workers) {
   int64_t groups = BYTES_OF_TASK / (group_weights * (int64_t)sizeof(float));
   const int64_t fair = job->column_groups * job->row_blocks / ((int64_t)WORKER_TASKS * workers);
   if (workers > 1 && groups > fair) groups = fair;
-  if (job->few_codes) groups = workers > 1 && fair < FOVEA_NN_CODES_GROUPS ? fair : FOVEA_NN_CODES_GROUPS;
   if (groups < least) groups = least;
-  if (job->few_codes && groups > FOVEA_NN_CODES_GROUPS) groups = FOVEA_NN_CODES_GROUPS;
   if (groups > job->column_groups) groups = job->column_groups;
   return groups < 1 ? 1 : groups;
 }
@@ -46,14 +54,14 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
   const int x_copied = rows->x_type != FOVEA_F32, few = rows->rows <= FOVEA_NN_FEW_ROWS;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const int weights_copied = !in_panels || (linear->weight_type != FOVEA_F32 && !few);
-  job.few_codes = linear->layout == FOVEA_NN_WEIGHTS_QUANTISED && few;
+  job.few = few && linear->layout != FOVEA_NN_WEIGHTS_IN_ROWS && !pairs;
   job.in_place = !x_copied && !weights_copied;
   job.x_rows = x_copied ? FOVEA_NN_COPIED_ROWS / kernels->row_step * kernels->row_step : FOVEA_NN_TASK_ROWS;
   job.weight_panels = weights_copied ? FOVEA_NN_COPIED_PANELS : FOVEA_NN_PANELS;
   job.block_rows = fovea_nn_padded((rows->rows + blocks - 1) / blocks, kernels->row_step);
   job.row_blocks = (rows->rows + job.block_rows - 1) / job.block_rows;
   job.column_groups = fovea_nn_padded(linear->out, FOVEA_NN_OUTS) / FOVEA_NN_OUTS;
-  job.task_groups = groups_of_task(&job, workers);
+  job.task_groups = job.few ? few_groups_of_task(&job, workers) : groups_of_task(&job, workers);
   job.tasks = (job.column_groups + job.task_groups - 1) / job.task_groups * job.row_blocks;
   return job;
 }
@@ -127,7 +135,9 @@ static fovea_status cut_call(linear_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_dispatch(call->execution.isa, &call->kernels, error);
   if (!status) status = choose_pairs(&call->linear, r, call->execution.isa, &call->pairs, error);
   if (status) return status;
-  call->work = (double)r->rows * (double)call->linear.in * (double)call->linear.out;
+  const int64_t rows =
+      r->rows > 0 && r->rows < FOVEA_NN_FEW_ROWS ? FOVEA_NN_FEW_ROWS : r->rows; /* as long as so many */
+  call->work = (double)rows * (double)call->linear.in * (double)call->linear.out;
   call->workers = fovea_tasks_workers(INT64_MAX, call->work, &call->execution);
   call->is_many = 0;
   if (is_int8(call)) return cut_codes(call, error);
@@ -203,7 +213,7 @@ static void run_call(linear_call *call, char *memory, size_t size) {
     return;
   }
   const fovea_nn_linear_job job = make_job(&call->linear, &call->rows, call->kernels, call->pairs, call->workers);
-  fovea_nn_task *task_of = job.few_codes ? fovea_nn_codes_task : fovea_nn_linear_task;
+  fovea_nn_task *task_of = job.few ? fovea_nn_few_task : fovea_nn_linear_task;
   if (call->workers > 1) {
     fovea_nn_run_tasks(task_of, &job, job.tasks, call->work, INT_MAX, &call->execution);
     return;

@@ -42,36 +42,14 @@ FOVEA_INLINE void few_last_dim(const fovea_nn_dot_args *args, const int vectors,
   }
 }
 
-/* Where the weights lie that the next call reads: those of as many panels, behind these. From there on each tile
- * prefetches as many lines as it reads, line after line, and from a page ahead into the second-level cache: the CPU does
- * not take its own turns through four panels for a stream. */
-enum { FEW_LINE = 64, FEW_FAR = 4096 };
-FOVEA_INLINE const char *few_ahead(const fovea_nn_dot_args *args, int vector) {
-  const int64_t lanes = (int64_t)vector * LANES;
-  return (const char *)args->weights +
-         (args->panels * args->panel_stride + lanes * args->dims) * (int)sizeof(uint16_t);
-}
-
-FOVEA_INLINE const char *few_prefetch(const int vectors, const char *ahead) {
-  const int bytes = 2 * vectors * LANES * (int)sizeof(uint16_t);
-  FOVEA_UNROLL
-  for (int i = 0; i < bytes; i += FEW_LINE) {
-    __builtin_prefetch(ahead + i, 0, 3);
-    __builtin_prefetch(ahead + i + FEW_FAR, 0, 2);
-  }
-  return ahead + bytes;
-}
-
 FOVEA_INLINE void few_tile(const fovea_nn_dot_args *args, const int vectors, const int rows, int row, int vector,
                            const fovea_type type) {
   const float *x = (const float *)args->x + row * args->x_stride;
   const int pairs = args->dims / 2;
   dot_tile tile;
-  const char *ahead = few_ahead(args, vector);
   dot_clear(vectors, rows, &tile);
   FOVEA_NO_UNROLL
   for (int i = 0; i < pairs; i++) {
-    ahead = few_prefetch(vectors, ahead);
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
       vec even, odd;
@@ -89,24 +67,28 @@ FOVEA_INLINE void few_tile(const fovea_nn_dot_args *args, const int vectors, con
 
 FOVEA_INLINE void few_rows(const fovea_nn_dot_args *args, const int vectors, int vector, const fovea_type type) {
   int row = 0;
+#if FOVEA_NN_TILE_ROWS > FOVEA_NN_FEW_ROWS
+  for (; row + 4 <= args->rows; row += 4) few_tile(args, vectors, 4, row, vector, type);
+  if (row + 3 == args->rows) {
+    few_tile(args, vectors, 3, row, vector, type);
+    return;
+  }
+#endif
   for (; row + 2 <= args->rows; row += 2) few_tile(args, vectors, 2, row, vector, type);
   if (row < args->rows) few_tile(args, vectors, 1, row, vector, type);
 }
 
-/* As nn_dot(): tiles of FOVEA_NN_TILE_VECTORS, then of single panels. */
+/* One panel after the other, so that weights are read from memory in the order in which they lie: CPUs fetch that ahead of
+ * the loads by themselves. The chains of one panel are fast enough for it. */
 FOVEA_INLINE void few_typed(const fovea_nn_dot_args *args, const fovea_type type) {
-  const int vectors = args->panels * DOT_PANEL_VECTORS;
-  int vector = 0;
-  FOVEA_NO_UNROLL
-  for (; vector + FOVEA_NN_TILE_VECTORS <= vectors; vector += FOVEA_NN_TILE_VECTORS) {
-    few_rows(args, FOVEA_NN_TILE_VECTORS, vector, type);
-  }
 #ifdef FOVEA_NN_SPARE_VECTORS
-  FOVEA_NO_UNROLL
-  for (; vector < vectors; vector += FOVEA_NN_SPARE_VECTORS) {
-    few_rows(args, FOVEA_NN_SPARE_VECTORS, vector, type);
-  }
+  enum { VECTORS = FOVEA_NN_SPARE_VECTORS };
+#else
+  enum { VECTORS = FOVEA_NN_TILE_VECTORS };
 #endif
+  FOVEA_NO_UNROLL
+  for (int vector = 0; vector < args->panels * DOT_PANEL_VECTORS; vector += VECTORS)
+    few_rows(args, VECTORS, vector, type);
 }
 
 FOVEA_KERNEL void FOVEA_NAME(nn_dot_few)(const fovea_nn_dot_args *args) {
