@@ -25,6 +25,7 @@ typedef struct fovea_nn_linear_job {
   const fovea_nn_pair_kernels *pairs; /* NULL: types or layout are not for pairs, or there are none */
   int64_t block_rows, row_blocks;     /* rows of a task */
   int few;                            /* rows, and weights in panels, for fovea_nn_few_task() */
+  int few_panels;                     /* that it multiplies at a time */
   int in_place;                       /* nothing is copied as f32; else: */
   int x_rows, weight_panels;          /* that are multiplied at a time */
   int64_t column_groups;              /* FOVEA_NN_OUTS outputs each */

@@ -118,10 +118,10 @@ static void multiply(const fovea_nn_linear_job *job, const few_piece *piece, int
                             .rows = (int)job->rows->rows,
                             .panel_stride = fovea_nn_panel_stride(l->in, l->weight_type, piece->dim),
                             .type = l->weight_type,
-                            .panels = 1,
                             .dims = piece->dims,
                             .begun = piece->dim > 0};
-  for (int panel = 0; panel < panels; panel++) { /* in the order in which they lie in memory */
+  for (int panel = 0; panel < panels; panel += args.panels) {
+    args.panels = least(panels - panel, job->few_panels);
     args.weights = fovea_element(weights, l->weight_type, panel * args.panel_stride);
     args.sums = sums + panel * FOVEA_NN_PANEL;
     (l->weight_type == FOVEA_F32 ? job->kernels->dot : job->kernels->dot_few)(&args);

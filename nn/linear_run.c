@@ -21,6 +21,9 @@
 /* Bytes of weights that a task goes through for its rows: they stay in a shared cache while other tasks take other
  * rows, and the rows are read from memory once for all of them. */
 #define BYTES_OF_TASK INT64_C(2000000)
+/* Bytes of weights that few rows read panel by panel, in the order in which they lie in memory: CPUs fetch that ahead of
+ * the loads by themselves. Fewer may be in a cache, where the chains of one panel take longer than its weights. */
+#define BYTES_OF_STREAM INT64_C(1000000)
 /* Tasks of each worker, so that none waits long for the last. */
 enum { WORKER_TASKS = 8 };
 
@@ -61,6 +64,8 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
   job.block_rows = fovea_nn_padded((rows->rows + blocks - 1) / blocks, kernels->row_step);
   job.row_blocks = (rows->rows + job.block_rows - 1) / job.block_rows;
   job.column_groups = fovea_nn_padded(linear->out, FOVEA_NN_OUTS) / FOVEA_NN_OUTS;
+  job.few_panels =
+      fovea_bytes(linear->weight_type, linear->in) > BYTES_OF_STREAM / linear->out ? 1 : FOVEA_NN_PANELS;
   job.task_groups = job.few ? few_groups_of_task(&job, workers) : groups_of_task(&job, workers);
   job.tasks = (job.column_groups + job.task_groups - 1) / job.task_groups * job.row_blocks;
   return job;

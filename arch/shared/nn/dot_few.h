@@ -68,9 +68,11 @@ FOVEA_INLINE void few_tile(const fovea_nn_dot_args *args, const int vectors, con
 FOVEA_INLINE void few_rows(const fovea_nn_dot_args *args, const int vectors, int vector, const fovea_type type) {
   int row = 0;
 #if FOVEA_NN_TILE_ROWS > FOVEA_NN_FEW_ROWS
-  for (; row + 4 <= args->rows; row += 4) few_tile(args, vectors, 4, row, vector, type);
-  if (row + 3 == args->rows) {
-    few_tile(args, vectors, 3, row, vector, type);
+  if (vectors == FOVEA_NN_SPARE_VECTORS && args->rows > 2) { /* whose chains leave room for more */
+    if (args->rows == 4)
+      few_tile(args, vectors, 4, 0, vector, type);
+    else
+      few_tile(args, vectors, 3, 0, vector, type);
     return;
   }
 #endif
@@ -78,17 +80,20 @@ FOVEA_INLINE void few_rows(const fovea_nn_dot_args *args, const int vectors, int
   if (row < args->rows) few_tile(args, vectors, 1, row, vector, type);
 }
 
-/* One panel after the other, so that weights are read from memory in the order in which they lie: CPUs fetch that ahead of
- * the loads by themselves. The chains of one panel are fast enough for it. */
+/* As nn_dot(): tiles of FOVEA_NN_TILE_VECTORS, then of single panels. */
 FOVEA_INLINE void few_typed(const fovea_nn_dot_args *args, const fovea_type type) {
-#ifdef FOVEA_NN_SPARE_VECTORS
-  enum { VECTORS = FOVEA_NN_SPARE_VECTORS };
-#else
-  enum { VECTORS = FOVEA_NN_TILE_VECTORS };
-#endif
+  const int vectors = args->panels * DOT_PANEL_VECTORS;
+  int vector = 0;
   FOVEA_NO_UNROLL
-  for (int vector = 0; vector < args->panels * DOT_PANEL_VECTORS; vector += VECTORS)
-    few_rows(args, VECTORS, vector, type);
+  for (; vector + FOVEA_NN_TILE_VECTORS <= vectors; vector += FOVEA_NN_TILE_VECTORS) {
+    few_rows(args, FOVEA_NN_TILE_VECTORS, vector, type);
+  }
+#ifdef FOVEA_NN_SPARE_VECTORS
+  FOVEA_NO_UNROLL
+  for (; vector < vectors; vector += FOVEA_NN_SPARE_VECTORS) {
+    few_rows(args, FOVEA_NN_SPARE_VECTORS, vector, type);
+  }
+#endif
 }
 
 FOVEA_KERNEL void FOVEA_NAME(nn_dot_few)(const fovea_nn_dot_args *args) {
