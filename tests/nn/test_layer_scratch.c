@@ -356,7 +356,7 @@ static void test_calls(void **state) {
       memset(y, 0, sizeof y);
       is_large = 1;
       calls[i](&execution);
-      if ((atomic_exchange(&large_tasks, 0) > 0) != has_large) fail_msg("call %zu: no large tiles", i);
+      if ((atomic_exchange(&large_tasks, 0) > 0) != has_large) fail_msg("call %d: no large tiles", (int)i);
       assert_memory_equal(y, expected, sizeof y);
     }
   }
@@ -374,7 +374,7 @@ static void test_one_team(void **state) {
     asked = teams = 0;
     calls[i](&execution);
     if (asked != expected || teams != expected)
-      fail_msg("call %zu asked for %d teams, and got %d", i, asked, teams);
+      fail_msg("call %d asked for %d teams, and got %d", (int)i, asked, teams);
   }
   counts_teams = 0;
   atomic_store(&large_tasks, 0);

@@ -62,7 +62,7 @@ static void number_all(float *numbers) {
 static void assert_outcome(size_t i, fovea_status status, const fovea_error *error, const char *text,
                            const float *numbers) {
   float before[NUMBERS];
-  if (status != (text ? FOVEA_ERROR_ARGUMENT : FOVEA_OK)) fail_msg("case %zu: status %d", i, (int)status);
+  if (status != (text ? FOVEA_ERROR_ARGUMENT : FOVEA_OK)) fail_msg("case %d: status %d", (int)i, (int)status);
   if (!text) return;
   assert_error_says(error, text);
   number_all(before);
