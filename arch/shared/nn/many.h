@@ -21,7 +21,7 @@
 _Static_assert(FOVEA_NN_MANY_ROWS % 2 == 0 && FOVEA_NN_MANY_LEAST % 2 == 0, "rows are cut in pairs");
 _Static_assert(FOVEA_NN_MANY_VECTORS *LANES % FOVEA_NN_PANEL == 0, "tiles are whole panels");
 
-/* Packed rows are whole vectors: stores that cross a line take several times as long. */
+/* Packed rows are whole vectors, so that no store crosses a line and none reaches behind the last dim. */
 enum { MANY_SQUARES = (FOVEA_NN_MANY_ROWS + LANES - 1) / LANES, MANY_STRIDE = MANY_SQUARES * LANES };
 
 typedef struct many_tile {
