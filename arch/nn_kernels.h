@@ -81,20 +81,6 @@ typedef struct fovea_nn_ahead {
   int64_t step; /* bytes from line to line */
 } fovea_nn_ahead;
 
-/* A register tile of many rows: sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums +
- * these. */
-typedef struct fovea_nn_tile_args {
-  const float *x;       /* packed */
-  const float *weights; /* f32 panels: the first dim */
-  int64_t panel_stride; /* elements */
-  int rows;             /* even, from fovea_nn_kernels.tile_least to tile_rows */
-  int dims;             /* up to FOVEA_DOT_PIECE */
-  int begun;
-  float *sums;              /* rows of fovea_nn_kernels.tile_outs */
-  fovea_nn_ahead near, far; /* what is used next: into the first-level cache, and into the second */
-  int64_t near_turn;        /* every other step of `near` */
-} fovea_nn_tile_args;
-
 /* Packs a piece of a tile's rows of x: to[dim][row], fovea_nn_kernels.tile_stride numbers a dim. Rows that do not exist are
  * the last one again. */
 typedef struct fovea_nn_pack_args {
@@ -115,6 +101,23 @@ typedef struct fovea_nn_finish_args {
   fovea_nn_activation activation;
   fovea_nn_rows gate, residual, y;
 } fovea_nn_finish_args;
+
+/* A register tile of many rows: sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums +
+ * these. */
+typedef struct fovea_nn_tile_args {
+  const float *x;       /* packed */
+  const float *weights; /* f32 panels: the first dim */
+  int64_t panel_stride; /* elements */
+  int rows;             /* even, from fovea_nn_kernels.tile_least to tile_rows */
+  int dims;             /* up to FOVEA_DOT_PIECE */
+  int begun;
+  float *sums; /* rows of fovea_nn_kernels.tile_outs */
+  /* NULL, or what follows the last piece, for whole tiles: sums, bias and residual become results, all of f32, and sums
+   * are not written. */
+  const fovea_nn_finish_args *end;
+  fovea_nn_ahead near, far; /* what is used next: into the first-level cache, and into the second */
+  int64_t near_turn;        /* every other step of `near` */
+} fovea_nn_tile_args;
 
 /* Rows that a kernel may fetch while it computes what they become. */
 typedef struct fovea_nn_fetched {

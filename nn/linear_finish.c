@@ -22,10 +22,10 @@ fovea_nn_fetched fovea_nn_far_results(const fovea_nn_linear *linear, const fovea
                             fovea_bytes(rows->y_type, rest < done->outs ? rest : done->outs), (int)done->rows};
 }
 
-void fovea_nn_finish(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
-                     const fovea_nn_kernels *kernels, const fovea_nn_done *done) {
+fovea_nn_finish_args fovea_nn_finish_of(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                        const fovea_nn_done *done) {
   const int64_t rest = linear->out - done->out;
-  const fovea_nn_finish_args args = {
+  return (fovea_nn_finish_args){
       .sums = done->sums,
       .sum_stride = done->sum_stride,
       .rows = (int)done->rows,
@@ -36,5 +36,10 @@ void fovea_nn_finish(const fovea_nn_linear *linear, const fovea_nn_linear_rows *
       .residual = rows_at(rows->residual, rows->residual_type, rows->residual_stride, done),
       .y = rows_at(rows->y, rows->y_type, rows->y_stride, done),
   };
+}
+
+void fovea_nn_finish(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                     const fovea_nn_kernels *kernels, const fovea_nn_done *done) {
+  const fovea_nn_finish_args args = fovea_nn_finish_of(linear, rows, done);
   kernels->finish(&args);
 }

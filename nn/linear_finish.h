@@ -29,6 +29,10 @@ int fovea_nn_are_far(const fovea_nn_linear_rows *rows);
 fovea_nn_fetched fovea_nn_far_results(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                       const fovea_nn_done *done);
 
+/* What makes results of a tile. */
+fovea_nn_finish_args fovea_nn_finish_of(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                        const fovea_nn_done *done);
+
 /* Writes the results of a tile. */
 void fovea_nn_finish(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                      const fovea_nn_kernels *kernels, const fovea_nn_done *done);

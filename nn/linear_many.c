@@ -220,7 +220,7 @@ static void place_weights(const many_task *task, const many_piece *piece, int gr
   if (rest <= FOVEA_NN_PANEL) args->panel_stride = 0;
 }
 
-static void finish(const many_task *task, int tile, int group, const float *sums) {
+static fovea_nn_finish_args finish_of(const many_task *task, int tile, int group, const float *sums) {
   const fovea_nn_many *many = task->many;
   const int tile_outs = many->kernels->tile_outs;
   const fovea_nn_done done = {sums,
@@ -229,13 +229,30 @@ static void finish(const many_task *task, int tile, int group, const float *sums
                               .out = (task->group + group) * tile_outs,
                               .rows = rows_of(task, tile),
                               .outs = tile_outs};
-  fovea_nn_finish(many->linear, many->rows, many->kernels, &done);
+  return fovea_nn_finish_of(many->linear, many->rows, &done);
 }
 
-/* The lines of the next weights that tile `tile` of `tiles` fetches. */
-static fovea_nn_ahead far_ahead(const char *begin, int64_t bytes, int tile, int tiles) {
-  const int64_t share = fovea_nn_parts_of(bytes / LINE, tiles) * LINE, fetched = FOVEA_DOT_PIECE / 2 * LINE;
-  return (fovea_nn_ahead){begin + tile * share, share <= fetched / 2 ? LINE / 2 : LINE};
+/* Whether a tile makes its results itself: then the CPU begins the next tile while the last sums are stored, where
+ * reading them again would wait for them. */
+static int tile_ends(const fovea_nn_finish_args *finish, int rows, int tile_outs) {
+  return finish->activation == FOVEA_NN_ACTIVATION_NONE && !finish->gate.data && finish->y.type == FOVEA_F32 &&
+         (!finish->residual.data || finish->residual.type == FOVEA_F32) && finish->rows == rows &&
+         finish->outs == tile_outs;
+}
+
+/* The last piece of a tile. */
+static void end_tile(const many_task *task, int tile, int group, fovea_nn_tile_args *args) {
+  const fovea_nn_kernels *k = task->many->kernels;
+  const fovea_nn_finish_args finish = finish_of(task, tile, group, args->sums);
+  args->end = tile_ends(&finish, args->rows, k->tile_outs) ? &finish : NULL;
+  k->tile(args);
+  if (!args->end) k->finish(&finish);
+}
+
+/* Lines of the next weights, of which each tile fetches its share. */
+static fovea_nn_ahead far_ahead(const char *begin, int64_t share) {
+  const int64_t fetched = FOVEA_DOT_PIECE / 2 * LINE;
+  return (fovea_nn_ahead){begin, share <= fetched / 2 ? LINE / 2 : LINE};
 }
 
 /* What a tile uses when it is done: the next tile's sums, or the rows of y that its own sums become, of which the
@@ -265,6 +282,7 @@ static void compute_group(const many_task *task, const many_piece *piece, int gr
   const fovea_nn_kernels *k = task->many->kernels;
   const int64_t x_floats = floats_of_x(k), sum_floats = (int64_t)k->tile_rows * k->tile_outs;
   const int64_t weight_bytes = (int64_t)k->tile_outs * FOVEA_DOT_PIECE * (int64_t)sizeof(float);
+  const int64_t share = fovea_nn_parts_of(weight_bytes / LINE, task->tiles) * LINE;
   const int one_piece = piece->last && piece->dim == 0;
   fovea_nn_tile_args args = {.dims = piece->dims, .begun = piece->dim > 0};
   place_weights(task, piece, group, &args);
@@ -274,10 +292,12 @@ static void compute_group(const many_task *task, const many_piece *piece, int gr
     args.x = x;
     args.rows = (int)(task->rows[t + 1] - task->rows[t]);
     args.sums = task->sums + (one_piece ? 0 : ((int64_t)group * task->tiles + t) * sum_floats);
-    args.far = far_ahead(next_weights, weight_bytes, t, task->tiles);
+    args.far = far_ahead(next_weights + t * share, share);
     place_near(task, piece, t, group, &args);
-    k->tile(&args);
-    if (piece->last) finish(task, t, group, args.sums);
+    if (piece->last)
+      end_tile(task, t, group, &args);
+    else
+      k->tile(&args);
   }
 }
 

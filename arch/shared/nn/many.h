@@ -15,6 +15,7 @@
 #define FOVEA_ARCH_SHARED_NN_MANY_H
 
 #include "dot.h"
+#include "finish.h"
 
 #ifdef FOVEA_NN_MANY_ROWS
 
@@ -71,6 +72,23 @@ FOVEA_INLINE void many_store(const int rows, float *sums, const many_tile *tile)
   }
 }
 
+/* Results in place of sums, as finish_plain() makes them. */
+FOVEA_INLINE void many_end(const int rows, const fovea_nn_finish_args *end, const many_tile *tile) {
+  const float *bias = end->bias ? end->bias : finish_zeros, *residual = end->residual.data;
+  float *y = end->y.data;
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) {
+      vec x = vec_add(tile->sum[n][v], vec_load(bias + v * LANES));
+      if (residual) x = vec_add(x, vec_load(residual + v * LANES));
+      vec_store(y + v * LANES, result_of(x));
+    }
+    y += end->y.stride;
+    if (residual) residual += end->residual.stride;
+  }
+}
+
 FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
   const int64_t panel_stride = args->panel_stride;
   const float *x = args->x, *weights = args->weights;
@@ -99,7 +117,10 @@ FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
   }
   if (dims > 0) many_dim(rows, x, weights, panel_stride, &tile);
   if (args->begun) many_add(rows, args->sums, &tile);
-  many_store(rows, args->sums, &tile);
+  if (args->end)
+    many_end(rows, args->end, &tile);
+  else
+    many_store(rows, args->sums, &tile);
 }
 
 #define MANY_TILE(rows)                                                                                            \
