@@ -72,20 +72,25 @@ FOVEA_INLINE void many_store(const int rows, float *sums, const many_tile *tile)
   }
 }
 
+/* What no residual is: no sum changes, not even -0. */
+#define MANY_EIGHT -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f
+static const float many_nothing[] = {MANY_EIGHT, MANY_EIGHT, MANY_EIGHT, MANY_EIGHT};
+_Static_assert(sizeof many_nothing / sizeof(float) >= FOVEA_NN_MANY_VECTORS * LANES, "a row of a tile");
+
 /* Results in place of sums, as finish_plain() makes them. */
 FOVEA_INLINE void many_end(const int rows, const fovea_nn_finish_args *end, const many_tile *tile) {
-  const float *bias = end->bias ? end->bias : finish_zeros, *residual = end->residual.data;
+  const float *bias = end->bias ? end->bias : finish_zeros;
+  const float *residual = end->residual.data ? end->residual.data : many_nothing;
+  const int64_t residual_stride = end->residual.data ? end->residual.stride : 0, y_stride = end->y.stride;
   float *y = end->y.data;
   FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
+  for (int n = 0; n < rows; n++, y += y_stride, residual += residual_stride) {
+    __asm__("" : "+r"(residual), "+r"(y)); /* or gcc keeps a pointer for each row */
     FOVEA_UNROLL
     for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) {
-      vec x = vec_add(tile->sum[n][v], vec_load(bias + v * LANES));
-      if (residual) x = vec_add(x, vec_load(residual + v * LANES));
-      vec_store(y + v * LANES, result_of(x));
+      const vec x = vec_add(tile->sum[n][v], vec_load(bias + v * LANES));
+      vec_store(y + v * LANES, result_of(vec_add(x, vec_load(residual + v * LANES))));
     }
-    y += end->y.stride;
-    if (residual) residual += end->residual.stride;
   }
 }
 
