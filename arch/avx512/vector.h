@@ -158,12 +158,11 @@ FOVEA_INLINE vec vec_word_signed(vec words, const int shift) {
  * lie, and become bits of 2^23 or of 2^15. Zen 4 shuffles in two of its four pipes, but does these steps in any. */
 #define FOVEA_VECTOR_HALVES_WORDS
 FOVEA_INLINE vec vec_word_half(vec words, const int upper) {
-  const __m512i bytes = _mm512_xor_si512(_mm512_castps_si512(words), _mm512_set1_epi32((int)0x80808080));
-  return _mm512_castsi512_ps(upper ? _mm512_srli_epi32(bytes, 16) : bytes);
+  return upper ? _mm512_castsi512_ps(_mm512_srli_epi32(_mm512_castps_si512(words), 16)) : words;
 }
 FOVEA_INLINE vec vec_half_signed(vec half, const int shift) {
-  const __m512i byte = _mm512_set1_epi32(255 << shift), power = _mm512_set1_epi32((150 - shift) << 23);
-  const __m512i sums = _mm512_ternarylogic_epi32(_mm512_castps_si512(half), byte, power, 0xea); /* a & b | c */
+  const __m512i byte = _mm512_set1_epi32(255 << shift), power = _mm512_set1_epi32((150 - shift) << 23 | 128 << shift);
+  const __m512i sums = _mm512_ternarylogic_epi32(_mm512_castps_si512(half), byte, power, 0x6a); /* a & b ^ c */
   return _mm512_sub_ps(_mm512_castsi512_ps(sums), _mm512_set1_ps((float)(1 << (23 - shift)) + 128));
 }
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
