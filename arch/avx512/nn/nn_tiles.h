@@ -6,10 +6,6 @@
 #define FOVEA_NN_SPARE_VECTORS 1
 #define FOVEA_NN_TILE_ROWS     6
 
-/* bf16 mode by pairs: a group of the large tile is one block of code. On NEON gcc keeps sums of such a block on the
- * stack. */
-#define FOVEA_NN_BF16_ONE_BLOCK
-
 /* Many rows: 28 of 32 registers. Sums of a task take 602 KB, beside 2 MB or 1 MB of second-level cache. Many
  * outputs rather than many rows: rows are packed for each block of outputs. */
 #define FOVEA_NN_MANY_VECTORS     2

@@ -16,9 +16,11 @@
 
 enum {
   BF16_PAIRS = FOVEA_NN_BF16_GROUP / 2, /* of a group */
+  BF16_KEEPS = BF16_ITEM_PAIRS > 1,     /* sums of all dims in registers, since groups take half the time */
+  BF16_TILE_ROWS = BF16_KEEPS ? 4 : FOVEA_NN_TILE_ROWS,
   BF16_TILE_VECTORS = FOVEA_NN_TILE_VECTORS / 2,
-  BF16_FEW_ROWS = FOVEA_NN_TILE_ROWS > 4 ? 4 : 2, /* a step of 32 rows is four tiles of 6 and two of 4 */
-  BF16_WORDS = FOVEA_NN_PANEL * 2,                /* elements of a pair of dims of a panel */
+  BF16_FEW_ROWS = BF16_TILE_ROWS > 4 ? 4 : 2, /* a step of 32 rows may be four tiles of 6 and two of 4 */
+  BF16_WORDS = FOVEA_NN_PANEL * 2,            /* elements of a pair of dims of a panel */
 #ifdef FOVEA_NN_BF16_READS_AGAIN
   BF16_PARTS = 2
 #else
@@ -27,8 +29,46 @@ enum {
 };
 
 typedef struct bf16_mode_tile {
-  vec even[FOVEA_NN_TILE_ROWS][FOVEA_NN_TILE_VECTORS], odd[FOVEA_NN_TILE_ROWS][FOVEA_NN_TILE_VECTORS];
+  vec even[BF16_TILE_ROWS][FOVEA_NN_TILE_VECTORS], odd[BF16_TILE_ROWS][FOVEA_NN_TILE_VECTORS];
 } bf16_mode_tile;
+
+/* The sums of the groups before: in memory, or kept. */
+typedef struct bf16_mode_sums {
+  float *to; /* rows of FOVEA_NN_OUTS */
+  vec kept[BF16_TILE_ROWS][FOVEA_NN_TILE_VECTORS];
+} bf16_mode_sums;
+
+FOVEA_INLINE void bf16_mode_begin(const int rows, const int vectors, bf16_mode_sums *sums) {
+  FOVEA_UNROLL
+  for (int n = 0; BF16_KEEPS && n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sums->kept[n][v] = vec_load(sums->to + n * FOVEA_NN_OUTS + v * LANES);
+  }
+}
+
+FOVEA_INLINE void bf16_mode_add(const int rows, const int vectors, const bf16_mode_tile *tile,
+                                bf16_mode_sums *sums) {
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      const vec group = vec_add(tile->even[n][v], tile->odd[n][v]);
+      float *sum = sums->to + n * FOVEA_NN_OUTS + v * LANES;
+      if (BF16_KEEPS)
+        sums->kept[n][v] = vec_add(sums->kept[n][v], group);
+      else
+        vec_store(sum, vec_add(vec_load(sum), group));
+    }
+  }
+}
+
+FOVEA_INLINE void bf16_mode_end(const int rows, const int vectors, const bf16_mode_sums *sums) {
+  FOVEA_UNROLL
+  for (int n = 0; BF16_KEEPS && n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) vec_store(sums->to + n * FOVEA_NN_OUTS + v * LANES, sums->kept[n][v]);
+  }
+}
 
 /* Where vector v of a tile begins in panels that are `panel_stride` apart. */
 #define BF16_PLACE(v) ((v)*LANES / FOVEA_NN_PANEL * panel_stride + (v)*LANES % FOVEA_NN_PANEL * 2)
@@ -59,32 +99,18 @@ FOVEA_INLINE void bf16_mode_item(const int rows, const int vectors, const int wh
 
 /* One group: its sum is added to the sums. */
 FOVEA_INLINE void bf16_mode_group(const int rows, const int vectors, const float *x, int64_t x_stride,
-                                  const uint16_t *weights, int64_t panel_stride, int pairs, float *sums) {
+                                  const uint16_t *weights, int64_t panel_stride, int pairs, bf16_mode_sums *sums) {
   bf16_mode_tile tile;
   FOVEA_UNROLL
   for (int n = 0; n < rows; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) tile.even[n][v] = tile.odd[n][v] = vec_set1(0.0f);
   }
-#ifdef FOVEA_NN_BF16_ONE_BLOCK
-  if (BF16_ITEM_PAIRS > 1 && rows == FOVEA_NN_TILE_ROWS && pairs == BF16_PAIRS) {
-    FOVEA_UNROLL
-    for (; pairs > 0; pairs -= BF16_ITEM_PAIRS, x += 2, weights += BF16_ITEM_PAIRS * BF16_WORDS)
-      bf16_mode_item(rows, vectors, 1, x, x_stride, weights, panel_stride, &tile);
-  }
-#endif
   FOVEA_NO_UNROLL
   for (; pairs >= BF16_ITEM_PAIRS; pairs -= BF16_ITEM_PAIRS, x += 2, weights += BF16_ITEM_PAIRS * BF16_WORDS)
     bf16_mode_item(rows, vectors, 1, x, x_stride, weights, panel_stride, &tile);
   if (BF16_ITEM_PAIRS > 1 && pairs > 0) bf16_mode_item(rows, vectors, 0, x, x_stride, weights, panel_stride, &tile);
-  FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) {
-      float *sum = sums + n * FOVEA_NN_OUTS + v * LANES;
-      vec_store(sum, vec_add(vec_load(sum), vec_add(tile.even[n][v], tile.odd[n][v])));
-    }
-  }
+  bf16_mode_add(rows, vectors, &tile, sums);
 }
 
 /* The panels of a piece. */
@@ -99,7 +125,8 @@ FOVEA_INLINE void bf16_mode_rows(const int rows, const int vectors, const fovea_
   const fovea_nn_bf16_panels *panels = &args->panels;
   const float *x = (const float *)(const void *)(args->x + row * args->x_stride);
   const int64_t x_stride = args->x_stride / (int64_t)sizeof(float);
-  float *sums = args->sums + row * FOVEA_NN_OUTS + vector * LANES;
+  bf16_mode_sums sums = {.to = args->sums + row * FOVEA_NN_OUTS + vector * LANES};
+  bf16_mode_begin(rows, vectors, &sums);
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < panels->dims; dim += FOVEA_DOT_PIECE) {
     const int64_t rest = panels->dims - dim, dims = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
@@ -109,9 +136,10 @@ FOVEA_INLINE void bf16_mode_rows(const int rows, const int vectors, const fovea_
     for (int64_t pair = 0; pair < (dims + 1) / 2; pair += BF16_PAIRS, weights += BF16_PAIRS * BF16_WORDS) {
       const int64_t left = (dims + 1) / 2 - pair;
       bf16_mode_group(rows, vectors, x + (dim + 2 * pair) / BF16_ITEM_PAIRS, x_stride, weights, panel_stride,
-                      (int)(left < BF16_PAIRS ? left : BF16_PAIRS), sums);
+                      (int)(left < BF16_PAIRS ? left : BF16_PAIRS), &sums);
     }
   }
+  bf16_mode_end(rows, vectors, &sums);
 }
 
 /* Register tiles are functions of their own. */
@@ -119,7 +147,7 @@ FOVEA_INLINE void bf16_mode_rows(const int rows, const int vectors, const fovea_
   FOVEA_NOINLINE void bf16_mode_##name(const fovea_nn_bf16_tile_args *args, int row, int vector) {                 \
     bf16_mode_rows(rows, vectors, args, row, vector);                                                              \
   }
-BF16_TILE(many, FOVEA_NN_TILE_ROWS, BF16_TILE_VECTORS)
+BF16_TILE(many, BF16_TILE_ROWS, BF16_TILE_VECTORS)
 BF16_TILE(few, BF16_FEW_ROWS, BF16_TILE_VECTORS)
 BF16_TILE(one, 1, FOVEA_NN_TILE_VECTORS)
 BF16_TILE(last, 1, FOVEA_NN_PANEL / LANES)
@@ -133,7 +161,7 @@ FOVEA_KERNEL static void bf16_mode_zero(const fovea_nn_bf16_tile_args *args) {
 
 /* Rows of the next tile, of those that are left. */
 FOVEA_INLINE int bf16_mode_next(int rows) {
-  if (rows >= FOVEA_NN_TILE_ROWS && rows != 2 * BF16_FEW_ROWS) return FOVEA_NN_TILE_ROWS;
+  if (rows == BF16_TILE_ROWS || (rows > BF16_TILE_ROWS && rows != 2 * BF16_FEW_ROWS)) return BF16_TILE_ROWS;
   return rows >= BF16_FEW_ROWS ? BF16_FEW_ROWS : 1;
 }
 
