@@ -5,7 +5,10 @@
 #include "../src/base/types.h"
 
 /* Multiply-adds of a task, so that taking it costs little beside it. */
-#define WORK_OF_TASK INT64_C(300000)
+#define WORK_OF_TASK INT64_C(100000)
+/* Work of a call whose rows fit into caches near the cores: one task for each worker, so that each finds its rows where
+ * the last call left them. */
+#define WORK_NEAR INT64_C(20000000)
 
 typedef struct row_tasks {
   const fovea_nn_row_job *job;
@@ -24,10 +27,13 @@ static void run_task(const void *data, int64_t task, int worker) {
 /* Tasks are measured in whole numbers: the caller's floating-point environment may trap what is inexact. */
 void fovea_nn_run_rows(const fovea_nn_row_job *job, const fovea_execution *execution) {
   const int64_t row_work = job->dim > 0 ? job->work * job->dim : 1;
-  const int64_t task_rows = row_work < WORK_OF_TASK ? WORK_OF_TASK / row_work : 1;
+  const double work = (double)row_work * (double)job->rows;
+  const int workers = fovea_tasks_workers(INT64_MAX, work, execution);
+  const int64_t share = job->rows / workers + (job->rows % workers > 0);
+  int64_t task_rows = row_work < WORK_OF_TASK ? WORK_OF_TASK / row_work : 1;
+  if (work < (double)WORK_NEAR && task_rows < share) task_rows = share;
   const row_tasks data = {job, task_rows};
   const int64_t tasks = job->rows / task_rows + (job->rows % task_rows > 0);
-  const double work = (double)row_work * (double)job->rows;
   fovea_nn_run_tasks(run_task, &data, tasks, work, INT_MAX, execution);
 }
 

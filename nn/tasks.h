@@ -10,7 +10,7 @@
 typedef void fovea_nn_task(const void *data, int64_t task, int worker);
 
 /* Moving an element, rotated or converted, takes the time of so many multiply-adds. */
-#define FOVEA_NN_WORK_TO_MOVE 64.0
+#define FOVEA_NN_WORK_TO_MOVE 40.0
 
 /* The workers that `work` multiply-adds are worth, no more than `most`, which have memory. */
 static inline int fovea_nn_workers_for(int64_t tasks, double work, int most, const fovea_execution *execution) {

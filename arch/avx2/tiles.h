@@ -20,6 +20,7 @@
 #define FOVEA_BF16_NUMBERS_1 4
 #endif
 
+#define FOVEA_PACE                 50000 /* 55,000 on Zen 4 */
 #define FOVEA_VALUE_FETCH_ROWS     24
 #define FOVEA_DECODE_ROWS          5
 #define FOVEA_DECODE_KEY_VECTORS_8 0

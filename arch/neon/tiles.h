@@ -19,6 +19,7 @@
 #define FOVEA_BF16_NUMBERS_1 4
 #endif
 
+#define FOVEA_PACE                 20000 /* by llvm-mca 2 FMLA a cycle on most cores */
 #define FOVEA_VALUE_FETCH_ROWS     0
 #define FOVEA_DECODE_ROWS          3
 #define FOVEA_DECODE_KEY_VECTORS_8 0

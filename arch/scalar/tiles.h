@@ -26,6 +26,7 @@
 #define FOVEA_BF16_NUMBERS_1 4
 #endif
 
+#define FOVEA_PACE                 1000 /* 300 where C emulates FMA */
 #define FOVEA_VALUE_FETCH_ROWS     0
 #define FOVEA_DECODE_ROWS          4
 #define FOVEA_DECODE_KEY_VECTORS_8 0

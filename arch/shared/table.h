@@ -8,6 +8,7 @@
  *   FOVEA_BLOCK_TILES       row tiles that share one pass over the keys
  *   FOVEA_DECODE_ROWS       tiles of up to this many rows are decoded (decode.h)
  *   FOVEA_VALUE_FETCH_ROWS  as in value.h
+ *   FOVEA_PACE              multiply-adds of a microsecond (fovea_kernels)
  *   FOVEA_PANEL_TILES       how many tiles must share a copy of V for it to pay for any layout; 0: no number does */
 
 #include "../kernels.h"
@@ -108,6 +109,7 @@ extern const fovea_arithmetic TABLE_INT8, TABLE_BF16;
 const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .name = FOVEA_TEXT(FOVEA_SET),
     .lanes = LANES,
+    .pace = FOVEA_PACE,
     .row_tile = ROW_TILE,
     .block_tiles = FOVEA_BLOCK_TILES,
     .value_fetch_rows = FOVEA_VALUE_FETCH_ROWS,
