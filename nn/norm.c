@@ -135,7 +135,7 @@ fovea_status fovea_nn_norm_run(const fovea_nn_norm *given, const fovea_nn_norm_r
   if (!status) status = check_rows(&norm, &rows, error);
   if (!status) status = fovea_nn_dispatch(execution.isa, &data.kernels, error);
   if (status) return status;
-  const fovea_nn_row_job job = {rows.rows, norm.dim, 6, &data, run_norm};
+  const fovea_nn_row_job job = {rows.rows, norm.dim, 12, &data, run_norm};
   fovea_nn_run_rows(&job, &execution);
   return FOVEA_OK;
 }
