@@ -1,8 +1,9 @@
 """Fovea's layers, through the functions of layer_calls.c.
 
 Linear layers of `layers` compute as the problem's type says: bf16 and int8 mode, on AMX if the system permits it, or
-exact mode over quantised weights. Beside it are `exact`, exact mode over the weights of a mode, and `f16`, exact mode
-over the numbers of quantised weights in f16.
+exact mode over quantised weights. Beside it are `exact`, exact mode over the weights of a mode, `f32`, exact mode over
+the numbers of bf16 tensors in f32, `f16`, exact mode over the numbers of quantised weights in f16, and `int8`, int8 mode
+over quantised weights.
 """
 
 import ctypes
@@ -16,7 +17,7 @@ from cache_problems import Shared
 from layer_problems import ADDITIVE, EPS, GELU, LINEAR, MINILM, NORMS, ROW, SILU, SOFTMAX
 from peer_fovea import TYPES, VERSION, aligned  # noqa: F401 (VERSION is asked for)
 
-WAYS = ("layers", "exact", "f16")
+WAYS = ("layers", "exact", "f32", "f16", "int8")
 ACTIVATIONS = {GELU: 2, SILU: 4}  # fovea_nn_activation
 EXACT, MODES = 0, {"bf16": 1, "int8": 2}  # fovea_mode
 c_int, c_int64, c_void_p, c_char_p = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
@@ -124,6 +125,14 @@ def linear(mode):
     return build
 
 
+def in_f32(problem, x, weights, threads):
+    rows, ins, outs = problem.linear
+    memory = packed(b"f32", problem, problems.widened(weights))
+    x, y = copied(problems.widened(x)), zeros((rows, outs))
+    arguments = b"f32", EXACT, ins, outs, memory.ctypes.data, rows, TYPES["f32"], x.ctypes.data, y.ctypes.data, threads
+    return Solver(LIBRARY.layer_linear, [arguments], y, (x, memory))
+
+
 def copies(kind, problem, weights):
     """Weights as Fovea keeps them, one copy for each layer."""
     if kind != problem.type:
@@ -135,12 +144,12 @@ def copies(kind, problem, weights):
     return memory
 
 
-def row(kind):
+def row(kind, mode=EXACT):
     def build(problem, x, weights, threads):
         _, ins, outs = problem.linear
         memory = SHARED.get((problem, kind), lambda: copies(kind, problem, weights))
         x, y = copied(x), zeros((1, outs))
-        arguments = [(kind.encode(), EXACT, ins, outs, place.ctypes.data, 1, TYPES["f32"], x.ctypes.data, y.ctypes.data,
+        arguments = [(kind.encode(), mode, ins, outs, place.ctypes.data, 1, TYPES["f32"], x.ctypes.data, y.ctypes.data,
                       threads) for place in memory]
         return Solver(LIBRARY.layer_linear, arguments, y, (x, memory))
 
@@ -195,6 +204,10 @@ def minilm(problem, tokens, threads):
 def options(way, problem):
     if way == "f16":
         return {"panels": row("f16")} if problem.kind == ROW else {}
+    if way == "int8":
+        return {"codes": row(problem.type, MODES["int8"])} if problem.kind == ROW else {}
+    if way == "f32":
+        return {"panels": in_f32} if problem.type == "bf16" else {}
     if way == "exact":
         return {"panels" if problem.type == "bf16" else "codes": linear(EXACT)} if problem.type in MODES else {}
     if problem.type in MODES:
