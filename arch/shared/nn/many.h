@@ -5,6 +5,7 @@
  *   FOVEA_NN_MANY_ROWS            the most rows beside them, even: all accumulators are registers
  *   FOVEA_NN_MANY_LEAST           the fewest rows: half of the most, and one more if that is odd
  *   FOVEA_NN_MANY_TILES(TILE)     TILE() of each even number of rows
+ *   FOVEA_NN_MANY_LAST_ROWS       rows, even, whose last dims are multiplied together; all rows, if it is not there
  *
  * A set without them has no register tiles of many rows.
  *
@@ -29,14 +30,14 @@ typedef struct many_tile {
   vec sum[FOVEA_NN_MANY_ROWS][FOVEA_NN_MANY_VECTORS];
 } many_tile;
 
-/* One dim: its numbers of x lie side by side. */
-FOVEA_INLINE void many_dim(const int rows, const float *x, const float *weights, int64_t panel_stride,
-                           many_tile *tile) {
+/* One dim of rows from `first`, which is even, up to `rows`: its numbers of x lie side by side. */
+FOVEA_INLINE void many_dim(const int first, const int rows, const float *x, const float *weights,
+                           int64_t panel_stride, many_tile *tile) {
   vec w[FOVEA_NN_MANY_VECTORS];
   FOVEA_UNROLL
   for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) w[v] = vec_load(DOT_WEIGHTS(v));
   FOVEA_UNROLL
-  for (int n = 0; n < rows; n += 2) {
+  for (int n = first; n < rows; n += 2) {
     const vec4 scalars = vec4_load(x + n / 4 * 4);
     FOVEA_UNROLL
     for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) {
@@ -52,9 +53,9 @@ FOVEA_INLINE void many_dim(const int rows, const float *x, const float *weights,
 }
 
 /* The sums of the pieces before it plus the sums of the piece. */
-FOVEA_INLINE void many_add(const int rows, const float *sums, many_tile *tile) {
+FOVEA_INLINE void many_add(const int first, const int rows, const float *sums, many_tile *tile) {
   FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
+  for (int n = first; n < rows; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) {
       tile->sum[n][v] = vec_add(vec_load(sums + (n * FOVEA_NN_MANY_VECTORS + v) * LANES), tile->sum[n][v]);
@@ -62,9 +63,9 @@ FOVEA_INLINE void many_add(const int rows, const float *sums, many_tile *tile) {
   }
 }
 
-FOVEA_INLINE void many_store(const int rows, float *sums, const many_tile *tile) {
+FOVEA_INLINE void many_store(const int first, const int rows, float *sums, const many_tile *tile) {
   FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
+  for (int n = first; n < rows; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) {
       vec_store(sums + (n * FOVEA_NN_MANY_VECTORS + v) * LANES, tile->sum[n][v]);
@@ -78,13 +79,15 @@ static const float many_nothing[] = {MANY_EIGHT, MANY_EIGHT, MANY_EIGHT, MANY_EI
 _Static_assert(sizeof many_nothing / sizeof(float) >= FOVEA_NN_MANY_VECTORS * LANES, "a row of a tile");
 
 /* Results in place of sums, as finish_plain() makes them. */
-FOVEA_INLINE void many_end(const int rows, const fovea_nn_finish_args *end, const many_tile *tile) {
+FOVEA_INLINE void many_end(const int first, const int rows, const fovea_nn_finish_args *end,
+                           const many_tile *tile) {
   const float *bias = end->bias ? end->bias : finish_zeros;
   const float *residual = end->residual.data ? end->residual.data : many_nothing;
   const int64_t residual_stride = end->residual.data ? end->residual.stride : 0, y_stride = end->y.stride;
-  float *y = end->y.data;
+  float *y = (float *)end->y.data + first * y_stride;
+  residual += first * residual_stride;
   FOVEA_UNROLL
-  for (int n = 0; n < rows; n++, y += y_stride, residual += residual_stride) {
+  for (int n = first; n < rows; n++, y += y_stride, residual += residual_stride) {
     __asm__("" : "+r"(residual), "+r"(y)); /* or gcc keeps a pointer for each row */
     FOVEA_UNROLL
     for (int v = 0; v < FOVEA_NN_MANY_VECTORS; v++) {
@@ -94,13 +97,40 @@ FOVEA_INLINE void many_end(const int rows, const fovea_nn_finish_args *end, cons
   }
 }
 
+/* If all sums of a tile end at once, their additions and stores fill the scheduler of the CPU, and the products of the
+ * next tile wait behind them: on Zen 4 some 85 cycles. So some rows end while the next ones still multiply. With vectors
+ * of 256 bits that gained nothing. */
+#ifdef FOVEA_NN_MANY_LAST_ROWS
+_Static_assert(FOVEA_NN_MANY_LAST_ROWS % 2 == 0, "many_dim() takes pairs of rows");
+enum { MANY_LAST_ROWS = FOVEA_NN_MANY_LAST_ROWS, MANY_LAST_DIMS = 4 };
+#else
+enum { MANY_LAST_ROWS = FOVEA_NN_MANY_ROWS, MANY_LAST_DIMS = 0 };
+#endif
+
+/* The last dims, an even number, of rows from `first` up to `rows`, and what becomes of their sums. */
+FOVEA_INLINE void many_last(const int first, const int rows, const fovea_nn_tile_args *args, int dims,
+                            const float *x, const float *weights, many_tile *tile) {
+  const int64_t panel_stride = args->panel_stride;
+  FOVEA_NO_UNROLL
+  for (; MANY_LAST_DIMS > 0 && dims > 0; dims -= 2, x += 2 * MANY_STRIDE, weights += 2 * FOVEA_NN_PANEL) {
+    many_dim(first, rows, x + MANY_STRIDE, weights + FOVEA_NN_PANEL, panel_stride, tile);
+    many_dim(first, rows, x, weights, panel_stride, tile);
+  }
+  if (args->begun) many_add(first, rows, args->sums, tile);
+  if (args->end)
+    many_end(first, rows, args->end, tile);
+  else
+    many_store(first, rows, args->sums, tile);
+}
+
 FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
   const int64_t panel_stride = args->panel_stride;
   const float *x = args->x, *weights = args->weights;
   const char *near = args->near.begin, *far = args->far.begin;
   const int64_t two_steps = args->near.step + args->near_turn;
+  const int last = args->dims % 2 > 0 ? 0 : args->dims < MANY_LAST_DIMS ? args->dims : MANY_LAST_DIMS;
   int64_t step = args->near.step;
-  int dims = args->dims;
+  int dims = args->dims - last;
   many_tile tile;
   FOVEA_UNROLL
   for (int n = 0; n < rows; n++) {
@@ -109,23 +139,21 @@ FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
   }
   FOVEA_NO_UNROLL
   for (; dims >= 2; dims -= 2, x += 2 * MANY_STRIDE, weights += 2 * FOVEA_NN_PANEL) {
-    many_dim(rows, x + MANY_STRIDE, weights + FOVEA_NN_PANEL, panel_stride, &tile);
+    many_dim(0, rows, x + MANY_STRIDE, weights + FOVEA_NN_PANEL, panel_stride, &tile);
     __builtin_prefetch(near, 0, 3);
 #ifdef FOVEA_NN_MANY_LOADS_LATE
     __asm__("" ::: "memory");
 #endif
-    many_dim(rows, x, weights, panel_stride, &tile);
+    many_dim(0, rows, x, weights, panel_stride, &tile);
     __builtin_prefetch(far, 0, 2);
     near += step;
     step = two_steps - step;
     far += args->far.step;
   }
-  if (dims > 0) many_dim(rows, x, weights, panel_stride, &tile);
-  if (args->begun) many_add(rows, args->sums, &tile);
-  if (args->end)
-    many_end(rows, args->end, &tile);
-  else
-    many_store(rows, args->sums, &tile);
+  if (dims > 0) many_dim(0, rows, x, weights, panel_stride, &tile);
+  FOVEA_UNROLL
+  for (int first = 0; first < rows; first += MANY_LAST_ROWS)
+    many_last(first, first + MANY_LAST_ROWS < rows ? first + MANY_LAST_ROWS : rows, args, last, x, weights, &tile);
 }
 
 #define MANY_TILE(rows)                                                                                            \
