@@ -12,6 +12,7 @@
 #define FOVEA_SOFTMAX_CHAINS 1
 #define FOVEA_BLOCK_TILES    1
 #define FOVEA_PANEL_TILES    0
+#define FOVEA_PACE           10000
 #define FOVEA_BF16_VECTORS   1
 #define FOVEA_BF16_NUMBERS_1 1
 #define FOVEA_REGISTERS      1
