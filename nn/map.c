@@ -41,7 +41,7 @@ static void activate(const void *data, int64_t first, int64_t count) {
 
 /* Multiply-adds that take as long as one number. */
 static int64_t work_of(fovea_nn_activation activation) {
-  return activation < FOVEA_NN_ACTIVATION_GELU ? 3 : activation == FOVEA_NN_ACTIVATION_GELU ? 40 : 20;
+  return activation < FOVEA_NN_ACTIVATION_GELU ? 8 : activation == FOVEA_NN_ACTIVATION_GELU ? 40 : 20;
 }
 
 fovea_status fovea_nn_activate(const fovea_nn_map *given, fovea_nn_activation activation,
