@@ -258,18 +258,18 @@ def ggml_plugin():
 
 
 def layer_modes():
-    """Of runs that have them: modes and quantised weights beside others, and each format beside f16."""
+    """Of runs that have them: modes and quantised weights beside others, and each format beside f16. Older runs lack some columns."""
     blocks = []
     for run in kept_runs("layers-peers"):
         types = {own for _, own, _ in run.results}
-        columns = (("exact mode", "fovea/exact"), *FRAMEWORKS, GGML)
+        columns = (("exact mode", "fovea/exact"), ("exact mode, in f32", "fovea/f32"), *FRAMEWORKS, GGML)
         rows = [[f"{mode} mode, {shape_in_words(shape)}", run.milliseconds(f"linear/{shape}", mode, "fovea/layers"),
                  *(run.cell(f"linear/{shape}", mode, way) for _, way in columns)]
                 for mode in ("bf16", "int8") if mode in types for shape in LINEAR_MODES]
         if rows:
             blocks += [[f"bf16 mode with all tensors in bf16, int8 mode with x and outputs in f32. {run.heading()}"],
                        table(["1 thread / 2 threads", "Fovea, ms", *(title for title, _ in columns)], rows)]
-        columns = (("Fovea over f16", "fovea/f16"), GGML, *FRAMEWORKS[1:])
+        columns = (("int8 mode", "fovea/int8"), ("Fovea over f16", "fovea/f16"), GGML, *FRAMEWORKS[1:])
         rows = [[f"one row, 4,096 to 4,096, {kind}", run.milliseconds(ONE_ROW, kind, "fovea/layers"),
                  *(run.cell(ONE_ROW, kind, way) for _, way in columns)] for kind in ("q8_0", "q4_0") if kind in types]
         if rows:
