@@ -107,6 +107,9 @@ enum { MANY_LAST_ROWS = FOVEA_NN_MANY_LAST_ROWS, MANY_LAST_DIMS = 4 };
 enum { MANY_LAST_ROWS = FOVEA_NN_MANY_ROWS, MANY_LAST_DIMS = 0 };
 #endif
 
+_Static_assert(FOVEA_NN_MANY_ROWS <= 3 * MANY_LAST_ROWS, "groups of many_rows()");
+#define MANY_LEAST(a, b) ((a) < (b) ? (a) : (b))
+
 /* The last dims, an even number, of rows from `first` up to `rows`, and what becomes of their sums. */
 FOVEA_INLINE void many_last(const int first, const int rows, const fovea_nn_tile_args *args, int dims,
                             const float *x, const float *weights, many_tile *tile) {
@@ -151,9 +154,11 @@ FOVEA_INLINE void many_rows(const int rows, const fovea_nn_tile_args *args) {
     far += args->far.step;
   }
   if (dims > 0) many_dim(0, rows, x, weights, panel_stride, &tile);
-  FOVEA_UNROLL
-  for (int first = 0; first < rows; first += MANY_LAST_ROWS)
-    many_last(first, first + MANY_LAST_ROWS < rows ? first + MANY_LAST_ROWS : rows, args, last, x, weights, &tile);
+  /* No loop: clang would unroll what is inside before it knows the first row. */
+  many_last(0, MANY_LEAST(rows, MANY_LAST_ROWS), args, last, x, weights, &tile);
+  if (rows > MANY_LAST_ROWS)
+    many_last(MANY_LAST_ROWS, MANY_LEAST(rows, 2 * MANY_LAST_ROWS), args, last, x, weights, &tile);
+  if (rows > 2 * MANY_LAST_ROWS) many_last(2 * MANY_LAST_ROWS, rows, args, last, x, weights, &tile);
 }
 
 #define MANY_TILE(rows)                                                                                            \
