@@ -86,6 +86,26 @@ static void test_workers(void **state) {
                    fovea_default_threads() < TASKS ? fovea_default_threads() : TASKS);
 }
 
+/* What is worth more workers depends on the instruction set: portable C takes longest for the same work. */
+static void test_pace(void **state) {
+  (void)state;
+  const double little = 30000;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.parallel_for = serial_for;
+  execution.threads = 5;
+  execution.isa = "scalar";
+  assert_int_equal(fovea_tasks_workers(TASKS, little, &execution), 5);
+  fovea_isa_report report;
+  fovea_isa_report_init(&report);
+  for (int i = 0; fovea_isa_at(i, &report) == FOVEA_OK; i++) {
+    if (!report.usable || strcmp(report.name, "scalar") == 0) continue;
+    execution.isa = report.name;
+    assert_int_equal(fovea_tasks_workers(TASKS, little, &execution), 1);
+    assert_int_equal(fovea_tasks_workers(TASKS, 100 * little, &execution), 5);
+  }
+}
+
 static void assert_refused(void (*run)(const void *, int64_t, int), int64_t tasks, int workers,
                            const fovea_execution *execution, fovea_status status, const char *word) {
   struct record record = {.workers = WORKERS}, *data = &record;
@@ -112,10 +132,8 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_runs),
-      cmocka_unit_test(test_parallel_for),
-      cmocka_unit_test(test_workers),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_runs), cmocka_unit_test(test_parallel_for), cmocka_unit_test(test_workers),
+      cmocka_unit_test(test_pace), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
