@@ -38,12 +38,11 @@ typedef struct fovea_top_list fovea_top_list;
 typedef struct fovea_shaw_sums_args fovea_shaw_sums_args;
 
 typedef struct fovea_kernels {
-  const char *name; /* of the instruction set */
-  int lanes;        /* rows of one vector */
-  int pace;        /* multiply-adds of one thread in a microsecond, exact mode, on common CPUs: for deciding what is
-                         * worth more threads */
-  int row_tile;    /* rows of one tile, a multiple of lanes */
-  int block_tiles; /* row tiles that share one pass over the keys */
+  const char *name;     /* of the instruction set */
+  int lanes;            /* rows of one vector */
+  int pace;             /* multiply-adds of a thread in a microsecond, which say what work is worth more threads */
+  int row_tile;         /* rows of one tile, a multiple of lanes */
+  int block_tiles;      /* row tiles that share one pass over the keys */
   int value_fetch_rows; /* value() prefetches for tiles of up to this many rows. The products of larger tiles take
                          * so long that the prefetches of score() are enough */
   int panel_dims;       /* dims that lie together in a panel of values */

@@ -29,7 +29,7 @@ int fovea_nn_are_far(const fovea_nn_linear_rows *rows);
 fovea_nn_fetched fovea_nn_far_results(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                       const fovea_nn_done *done);
 
-/* What makes results of a tile. */
+/* The arguments with which finish() makes results of a tile. */
 fovea_nn_finish_args fovea_nn_finish_of(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                         const fovea_nn_done *done);
 

@@ -34,7 +34,7 @@ void fovea_nn_run_rows(const fovea_nn_row_job *job, const fovea_execution *execu
   if (work < (double)WORK_NEAR && task_rows < share) task_rows = share;
   const row_tasks data = {job, task_rows};
   const int64_t tasks = job->rows / task_rows + (job->rows % task_rows > 0);
-  fovea_nn_run_tasks(run_task, &data, tasks, work, INT_MAX, execution);
+  (void)fovea_tasks_run(run_task, &data, tasks, workers, execution, NULL);
 }
 
 fovea_nn_rows fovea_nn_rows_from(const void *data, fovea_type type, int64_t stride, int64_t first) {

@@ -163,7 +163,7 @@ FOVEA_INLINE vec vec_word_half(vec words, const int upper) {
 FOVEA_INLINE vec vec_half_signed(vec half, const int shift) {
   const __m512i byte = _mm512_set1_epi32(255 << shift),
                 power = _mm512_set1_epi32((150 - shift) << 23 | 128 << shift);
-  const __m512i sums = _mm512_ternarylogic_epi32(_mm512_castps_si512(half), byte, power, 0x6a); /* a & b ^ c */
+  const __m512i sums = _mm512_ternarylogic_epi32(_mm512_castps_si512(half), byte, power, 0x6a); /* (a & b) ^ c */
   return _mm512_sub_ps(_mm512_castsi512_ps(sums), _mm512_set1_ps((float)(1 << (23 - shift)) + 128));
 }
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {

@@ -22,8 +22,9 @@ static int is_forked_child(void) {
 }
 #endif
 
-/* Microseconds of one thread that are worth a team. To share tasks with threads that look for them costs 1.1 us (AMD EPYC
- * Zen 4), with threads that sleep 2 to 15 us; the calling thread begins meanwhile. */
+/* Microseconds of one thread that are worth a team. On AMD EPYC (Zen 4) to share tasks costs 1.1 us with threads that look
+ * for them, 2 to 15 us with threads that sleep, and up to 40 us if OMP_WAIT_POLICY is passive; the calling thread begins
+ * meanwhile. */
 static const double team_pays = 10;
 /* The same within a team, whose threads are awake. */
 static const double share_pays = 2;
